@@ -1,0 +1,40 @@
+"""What a process is told by its environment (`DUEBOOK_*`), validated once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from duebook.errors import ConfigurationError
+
+REPOSITORY_ROOT = Path(__file__).resolve().parents[2]
+
+
+class Settings(BaseSettings):
+    """Process settings. `database_url` empty means: the embedded server under `home`."""
+
+    model_config = SettingsConfigDict(env_prefix="DUEBOOK_", frozen=True, extra="ignore")
+
+    home: Path = Field(default_factory=lambda: Path.cwd() / ".duebook")
+    database_url: SecretStr | None = None
+    config_file: Path | None = None
+    environment: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")
+    airflow_connection: str = "duebook"
+    operator: str = Field(default_factory=lambda: os.environ.get("USER") or "operator")
+
+
+def load_settings() -> Settings:
+    """Read the settings from the environment.
+
+    Raises ConfigurationError naming the variable and what was expected; values are not repeated,
+    since one of them is a database URL with a password.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "DUEBOOK_" + ".".join(str(part) for part in first["loc"]).upper()
+        raise ConfigurationError(f"{name}: {first['msg']}") from None
