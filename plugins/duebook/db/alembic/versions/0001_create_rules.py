@@ -1,0 +1,12 @@
+"""Create rules."""
+
+from __future__ import annotations
+
+from duebook.db.migrate import run_body
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    run_body("0001_create_rules.sql")

@@ -1,0 +1,12 @@
+"""Create evidence."""
+
+from __future__ import annotations
+
+from duebook.db.migrate import run_body
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    run_body("0002_create_evidence.sql")

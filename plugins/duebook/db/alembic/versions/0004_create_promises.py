@@ -1,0 +1,12 @@
+"""Create promises."""
+
+from __future__ import annotations
+
+from duebook.db.migrate import run_body
+
+revision = "0004"
+down_revision = "0003"
+
+
+def upgrade() -> None:
+    run_body("0004_create_promises.sql")

@@ -1,0 +1,5 @@
+-- name: build_create_database
+-- The statement that makes a database, or no row when it exists (create database has no
+-- "if not exists", and an identifier can't be a parameter).
+select format('create database %I', :name::text) as statement
+where not exists (select from pg_catalog.pg_database where datname = :name);
