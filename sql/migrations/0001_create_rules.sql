@@ -49,7 +49,8 @@ create table duebook.provider_account (
     settings jsonb not null default '{}',
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
-    constraint provider_account_is_valid check (provider_account ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
+    constraint provider_account_is_valid
+    check (provider_account ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
     constraint mode_is_known check (mode in ('dry_run', 'shadow', 'live')),
     constraint live_has_notify_from check (mode <> 'live' or notify_from is not null),
     constraint settle_within_is_not_negative check (settle_within >= interval '0')
@@ -131,7 +132,10 @@ create table duebook.budget (
     consecutive_pauses integer not null default 0,
     constraint tokens_are_within_capacity check (tokens is null or tokens between 0 and capacity),
     constraint rate_is_whole_or_absent
-    check ((tokens is null) = (capacity is null) and (capacity is null) = (refill_per_minute is null))
+    check (
+        (tokens is null) = (capacity is null)
+        and (capacity is null) = (refill_per_minute is null)
+    )
 ) with (fillfactor = 50);
 comment on table duebook.budget is 'Shared rate of one channel; a channel without a row is unlimited and not paused.';
 comment on column duebook.budget.channel is 'Channel account that the rate belongs to.';

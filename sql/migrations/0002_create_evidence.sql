@@ -22,7 +22,8 @@ create table duebook.reconciliation_run (
     constraint scope_is_known check (scope in ('full', 'payments', 'window')),
     constraint run_mode_is_known check (mode in ('dry_run', 'shadow', 'live'))
 );
-create index reconciliation_run_by_account on duebook.reconciliation_run (provider_account, run_id desc);
+create index reconciliation_run_by_account
+on duebook.reconciliation_run (provider_account, run_id desc);
 comment on table duebook.reconciliation_run is
 'One committed comparison of one provider account, as of one instant, with a scope. Written by the transaction whose counts it holds.';
 comment on column duebook.reconciliation_run.run_id is 'Identity.';
@@ -108,7 +109,8 @@ create table duebook.settlement_entry (
 );
 create index settlement_entry_by_payment on duebook.settlement_entry (account_id, payment_id)
 where account_id is not null;
-create index settlement_entry_in_suspense on duebook.settlement_entry (payment_ref, provider_account)
+create index settlement_entry_in_suspense
+on duebook.settlement_entry (payment_ref, provider_account)
 where account_id is null and payment_ref is not null;
 create index settlement_entry_by_batch on duebook.settlement_entry (provider_account, batch_ref);
 create index settlement_entry_pending on duebook.settlement_entry (provider_account, entry_id)
@@ -238,7 +240,13 @@ create table duebook.quarantined_row (
     constraint source_kind_is_known check (source_kind in ('settlement', 'ledger', 'contacts'))
 );
 create unique index quarantined_row_is_kept_once
-on duebook.quarantined_row (source_kind, coalesce(provider_account, ''), coalesce(file_sha256, ''), line_no, coalesce(column_name, ''));
+on duebook.quarantined_row (
+    source_kind,
+    coalesce(provider_account, ''),
+    coalesce(file_sha256, ''),
+    line_no,
+    coalesce(column_name, '')
+);
 comment on table duebook.quarantined_row is 'A row that could not be read, with where, what and why; the other rows of its file went on.';
 comment on column duebook.quarantined_row.quarantined_row_id is 'Identity.';
 comment on column duebook.quarantined_row.source_kind is 'Which import met it.';

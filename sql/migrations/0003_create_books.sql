@@ -151,7 +151,8 @@ create table duebook.discrepancy (
     constraint discrepancy_status_is_known
     check (status in ('open', 'acknowledged', 'resolved', 'ignored', 'written_off', 'closed'))
 );
-create index discrepancy_open on duebook.discrepancy (provider_account, kind) where closed_at is null;
+create index discrepancy_open
+on duebook.discrepancy (provider_account, kind) where closed_at is null;
 create index discrepancy_by_payment on duebook.discrepancy (account_id, payment_id);
 comment on table duebook.discrepancy is
 'One difference between the sides; it closes when the difference is gone and reopens if it returns.';

@@ -1,4 +1,5 @@
--- Promises, the moving tables, and the endings. An intent stands in exactly one moving table or has an outcome.
+-- Promises, the moving tables, and the endings.
+-- An intent stands in exactly one moving table or has an outcome.
 
 create table duebook.intent (
     account_id text not null,
@@ -15,6 +16,7 @@ create table duebook.intent (
     change_id bigint,
     ownership text not null,
     cohort_version integer not null default 0,
+    -- squawk-ignore prefer-timestamp-tz
     intended_local timestamp,
     zone text,
     tzdb_version text,
@@ -136,12 +138,15 @@ create table duebook.batch (
     window_start integer not null default 0,
     mark integer not null default 0,
     size integer not null,
-    account_ids text [] not null,
-    intent_ids bigint [] not null,
-    attempt_nos integer [] not null,
-    constraint mark_is_inside_the_batch check (0 <= window_start and window_start <= mark and mark <= size),
+    account_ids text[] not null,
+    intent_ids bigint[] not null,
+    attempt_nos integer[] not null,
+    constraint mark_is_inside_the_batch
+    check (0 <= window_start and window_start <= mark and mark <= size),
     constraint arrays_are_of_one_size check (
-        cardinality(account_ids) = size and cardinality(intent_ids) = size and cardinality(attempt_nos) = size
+        cardinality(account_ids) = size
+        and cardinality(intent_ids) = size
+        and cardinality(attempt_nos) = size
     )
 ) with (fillfactor = 50);
 create index batch_by_lease on duebook.batch (lease_until);
@@ -286,7 +291,9 @@ create table duebook.attempt_result (
     is_late boolean not null default false,
     primary key (account_id, intent_id, attempt_no),
     constraint result_is_known
-    check (result in ('sent', 'done', 'expired', 'deferred', 'failed', 'unknown', 'held', 'skipped'))
+    check (
+        result in ('sent', 'done', 'expired', 'deferred', 'failed', 'unknown', 'held', 'skipped')
+    )
 );
 create index attempt_result_by_batch on duebook.attempt_result (batch_id, flush_no);
 comment on table duebook.attempt_result is 'How an attempt went, written by the flush. Append-only, one per attempt.';
@@ -310,6 +317,7 @@ create table duebook.outcome (
     payment_id text,
     result text not null,
     reason text,
+    -- squawk-ignore prefer-timestamp-tz
     intended_local timestamp,
     zone text,
     due_at timestamptz not null,
