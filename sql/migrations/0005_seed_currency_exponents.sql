@@ -1,6 +1,5 @@
--- ISO 4217 list one, 2026, and where Stripe's API differs from it
--- (docs.stripe.com/currencies: ISK and UGX
--- keep two decimals for backwards compatibility, MGA is zero-decimal).
+-- ISO 4217 list one, 2026, and where Stripe's API differs from it (docs.stripe.com/currencies:
+-- ISK and UGX keep two decimals for backwards compatibility, MGA is zero-decimal).
 insert into duebook.currency_exponent (provider, currency, exponent)
 values
 ('*', 'AED', 2),
