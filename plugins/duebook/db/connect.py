@@ -289,7 +289,7 @@ def _for_pooler(parameters: dict[str, object], role: str | None) -> dict[str, ob
 def _pauses() -> Iterator[float]:
     pause = 0.1
     while True:
-        yield pause * random.uniform(0.5, 1.0)  # noqa: S311 (spreads clients, hides nothing)
+        yield pause * random.uniform(0.5, 1.0)  # noqa: S311
         pause = min(pause * 2, 2.0)
 
 

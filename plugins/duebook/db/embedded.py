@@ -425,7 +425,7 @@ class EmbeddedServer:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         # Files, not pipes: the server inherits them, and a pipe would never reach its end.
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-            result = subprocess.run(  # noqa: S603 (our own binary, fixed options)
+            result = subprocess.run(
                 [str(self.binary(program)), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -435,11 +435,9 @@ class EmbeddedServer:
                 umask=0o077,
                 timeout=2 * _START_SECONDS,
                 check=False,
-                **(
-                    {}
-                    if user is None
-                    else {"user": user.uid, "group": user.gid, "extra_groups": []}
-                ),
+                user=None if user is None else user.uid,
+                group=None if user is None else user.gid,
+                extra_groups=None if user is None else [],
             )
             errors.seek(0)
             if result.returncode != 0:
@@ -461,7 +459,7 @@ def _install() -> Path:
 
 def _major_version() -> str:
     program = str(_install() / "bin" / "postgres")
-    answer = subprocess.run(  # noqa: S603 (our own binary)
+    answer = subprocess.run(
         [program, "--version"], capture_output=True, text=True, check=True, timeout=30
     ).stdout
     return answer.split()[-1].split(".")[0]
@@ -475,7 +473,7 @@ def _make_private(directory: Path) -> None:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Written beside and renamed: a reader sees the old text or the new, and only its owner does."""
+    """Written beside and renamed: a reader sees the old text or the new."""
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

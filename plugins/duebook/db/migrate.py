@@ -177,7 +177,7 @@ def _migration_files() -> dict[str, str]:
 
 def _edited_migrations(connection: psycopg.Connection[TupleRow]) -> list[str]:
     files = _migration_files()
-    applied = dict(connection.execute(query("list_applied_objects")).fetchall())
+    applied: dict[str, str] = dict(connection.execute(query("list_applied_objects")).fetchall())
     return [
         f"sql/{path} was edited after this database applied it: a released migration never "
         "changes; in development, make the database again"
@@ -187,7 +187,7 @@ def _edited_migrations(connection: psycopg.Connection[TupleRow]) -> list[str]:
 
 
 def _note_migrations(connection: psycopg.Connection[TupleRow]) -> list[str]:
-    applied = dict(connection.execute(query("list_applied_objects")).fetchall())
+    applied: dict[str, str] = dict(connection.execute(query("list_applied_objects")).fetchall())
     new = {path: digest for path, digest in _migration_files().items() if path not in applied}
     for path, digest in new.items():
         connection.execute(query("record_applied_object"), {"path": path, "sha256": digest})

@@ -82,14 +82,14 @@ def _entry(name: str) -> pwd.struct_passwd | None:
 
 def _create(name: str) -> pwd.struct_passwd | None:
     commands = (
-        ["useradd", "--system", "--user-group", "--no-create-home"]
-        + ["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", name],
-        ["adduser", "-S", "-D", "-H", "-h", "/nonexistent", "-s", "/sbin/nologin", name],
+        ("useradd --system --user-group --no-create-home", "--home-dir /nonexistent --shell"),
+        ("adduser -S -D -H", "-h /nonexistent -s"),
     )
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    for command in commands:
+    for program, home in commands:
+        command = [*program.split(), *home.split(), "/usr/sbin/nologin", name]
         try:
-            subprocess.run(  # noqa: S603 (fixed words)
+            subprocess.run(
                 command, check=False, capture_output=True, timeout=30, env={"PATH": path}
             )
         except (OSError, subprocess.TimeoutExpired):

@@ -10,7 +10,7 @@ import functools
 import os
 import re
 from pathlib import Path
-from typing import LiteralString, cast
+from typing import LiteralString
 
 from aiosql.adapters.pyformat import PyFormatAdapter
 from aiosql.query_loader import QueryLoader
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 )
 
 
-class _Adapter(PyFormatAdapter):  # type: ignore[misc, unused-ignore]
+class _Adapter(PyFormatAdapter):
     """aiosql's own pattern leaves `%` bare and takes an apostrophe in a trailing comment for a
     quote; psycopg would misread both.
     """
@@ -81,7 +81,11 @@ def load_queries(root: Path) -> dict[str, str]:
     Raises ConfigurationError when two files use one name, when a file holds no statement or more
     than one, or when its name is not the file's.
     """
-    loader = QueryLoader(_Adapter(), None, mandatory_parameters=False)
+    loader = QueryLoader(
+        _Adapter(),  # type: ignore[no-untyped-call]
+        None,
+        mandatory_parameters=False,
+    )
     found: dict[str, str] = {}
     origin: dict[str, Path] = {}
     for path in sorted((root / "queries").rglob("*.sql")):
@@ -122,7 +126,7 @@ def query(name: str) -> LiteralString:
     Raises ConfigurationError when there is no such file.
     """
     try:
-        return cast("LiteralString", _queries()[name])
+        return _queries()[name]
     except KeyError:
         raise ConfigurationError(f"there is no sql/queries/**/{name}.sql") from None
 
@@ -134,6 +138,6 @@ def script(relative: str) -> LiteralString:
     """
     path = sql_root() / relative
     try:
-        return cast("LiteralString", path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except OSError:
         raise ConfigurationError(f"there is no sql/{relative}") from None

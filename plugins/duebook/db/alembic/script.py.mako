@@ -9,4 +9,5 @@ down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
+    """Run the body."""
     run_body("${up_revision}_${message.lower().replace(" ", "_")}.sql")

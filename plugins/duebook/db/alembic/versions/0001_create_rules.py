@@ -9,4 +9,5 @@ down_revision = None
 
 
 def upgrade() -> None:
+    """Run the body."""
     run_body("0001_create_rules.sql")

@@ -9,4 +9,5 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
+    """Run the body."""
     run_body("0002_create_evidence.sql")

@@ -9,4 +9,5 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
+    """Run the body."""
     run_body("0003_create_books.sql")

@@ -9,4 +9,5 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
+    """Run the body."""
     run_body("0004_create_promises.sql")

@@ -9,4 +9,5 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
+    """Run the body."""
     run_body("0005_seed_currency_exponents.sql")
