@@ -1,0 +1,1 @@
+"""The tests mirror the package; `tests/conftest.py` says what each may ask for."""
