@@ -1,0 +1,52 @@
+"""From a name in duebook.toml to a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Final
+
+from duebook.channels.base import Channel, ChannelConfig, ConnectionLike
+from duebook.channels.email import EmailChannel, EmailOptions
+from duebook.channels.noop import NoopChannel
+from duebook.errors import ConfigurationError
+
+_Maker = Callable[[str, ChannelConfig, ConnectionLike | None], Channel]
+
+
+def make_channel(
+    name: str, config: ChannelConfig, connection: ConnectionLike | None = None
+) -> Channel:
+    """The channel of a block [channels.<name>], not yet open.
+
+    The name says the kind: `email`, `noop`; further accounts of a kind are `email_<account>`.
+    `connection` may be None only where none is needed. Raises ConfigurationError.
+    """
+    kind = name.partition("_")[0]
+    maker = _MAKERS.get(kind)
+    if maker is None:
+        known = ", ".join(sorted(_MAKERS))
+        raise ConfigurationError(f"channels.{name}: unknown kind of channel, expected {known}")
+    return maker(name, config, connection)
+
+
+def _make_email(name: str, config: ChannelConfig, connection: ConnectionLike | None) -> Channel:
+    if connection is None:
+        raise ConfigurationError(f"channels.{name}: its connection is not defined")
+    if not config.sender:
+        raise ConfigurationError(f"channels.{name}: sender is missing")
+    options = EmailOptions.from_connection(
+        connection,
+        sender=config.sender,
+        io_timeout=timedelta(seconds=config.io_timeout_seconds),
+    )
+    return EmailChannel(options, name=name)
+
+
+def _make_noop(name: str, config: ChannelConfig, connection: ConnectionLike | None) -> Channel:
+    del connection
+    return NoopChannel(name, io_timeout=timedelta(seconds=config.io_timeout_seconds))
+
+
+_MAKERS: Final[Mapping[str, _Maker]] = MappingProxyType({"email": _make_email, "noop": _make_noop})

@@ -1,0 +1,76 @@
+"""What an SMTP reply means for a message: taken, later, or refused.
+
+Decided by the reply code and the enhanced status (RFC 3463) together: permanent only when both say
+so. A refusal of us (our login, our sender, our place on a list) is not a refusal of the recipient:
+it must not end thousands of promises, so it is `later` and the channel rests until a person acts.
+No word of the server's text is passed on, since servers like to repeat the address; only a queue id
+of a known form.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from duebook.channels.base import SendResult
+
+Stage = Literal["greeting", "login", "sender", "recipient", "data", "message"]
+
+_ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9.])", re.ASCII)
+_QUEUE_ID = re.compile(
+    r"(?:queued as|\bid=|queued mail for delivery:?|^ok:?)\s*([A-Za-z0-9][A-Za-z0-9._-]{5,63})\b",
+    re.ASCII | re.IGNORECASE,
+)
+# 503 bad sequence; 530, 534, 535, 538 about our login (RFC 4954).
+_OURS: Final = frozenset({503, 530, 534, 535, 538})
+_MESSAGE_TOO_LARGE: Final = 552
+_CLOSING: Final = 421
+_SUBJECTS: Final = {
+    "1": "address refused",
+    "2": "mailbox refused",
+    "3": "mail system refused",
+    "4": "routing failed",
+    "5": "protocol refused",
+    "6": "content refused",
+    "7": "policy refused",
+}
+
+
+def judge_reply(stage: Stage, code: int, text: str) -> SendResult:
+    """The result of a reply that is not the one hoped for at its stage, or of the final one."""
+    enhanced = _ENHANCED.match(text)
+    shown = f"{code} {enhanced.group()}" if enhanced else str(code)
+    if stage == "message" and 200 <= code < 300:
+        return SendResult("accepted", queue_id(text), shown)
+    if 400 <= code < 500:
+        phrase = "server is closing" if code == _CLOSING else "server is busy or asks to wait"
+        return SendResult("later", code=shown, detail=f"{phrase} ({stage})")
+    if not 500 <= code < 600:
+        # After the message an odd reply may well mean that it was taken.
+        status: Literal["unknown", "later"] = "unknown" if stage == "message" else "later"
+        return SendResult(status, code=shown, detail=f"unexpected reply ({stage})")
+    if enhanced and enhanced.group(1) == "4":
+        return SendResult("later", code=shown, detail=f"temporary by its status ({stage})")
+    if _is_about_us(stage, code, enhanced):
+        return SendResult("later", code=shown, detail=f"server refuses us ({stage})")
+    phrase = _SUBJECTS.get(enhanced.group(2), "refused") if enhanced else "refused"
+    return SendResult("refused", code=shown, detail=f"{phrase} ({stage})")
+
+
+def queue_id(text: str) -> str | None:
+    """The server's own id of the message, when its reply names one in a known form."""
+    unmarked = _ENHANCED.sub("", text.strip(), count=1).strip()
+    found = _QUEUE_ID.search(unmarked)
+    return found.group(1) if found else None
+
+
+def _is_about_us(stage: Stage, code: int, enhanced: re.Match[str] | None) -> bool:
+    if stage in ("greeting", "login") or code in _OURS:
+        return True
+    if stage != "sender":
+        return False
+    # At MAIL only the size and the content's encoding are the message's own fault.
+    about_message = code == _MESSAGE_TOO_LARGE or (
+        enhanced is not None and (enhanced.group(2), enhanced.group(3)) in {("3", "4"), ("6", "7")}
+    )
+    return not about_message
