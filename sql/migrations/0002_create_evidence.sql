@@ -111,7 +111,12 @@ create index settlement_entry_by_payment on duebook.settlement_entry (account_id
 where account_id is not null;
 create index settlement_entry_in_suspense
 on duebook.settlement_entry (payment_ref, provider_account)
-where account_id is null and payment_ref is not null;
+where
+    account_id is null
+    and (
+        payment_ref is not null
+        or entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
+    );
 create index settlement_entry_by_batch on duebook.settlement_entry (provider_account, batch_ref);
 create index settlement_entry_pending on duebook.settlement_entry (provider_account, entry_id)
 where entry_status = 'pending';
@@ -272,6 +277,7 @@ create table duebook.settlement_batch (
     entry_count integer not null,
     status text not null,
     is_itemisable boolean not null default true,
+    is_complete boolean not null default true,
     run_id bigint not null,
     updated_at timestamptz not null default clock_timestamp(),
     primary key (provider_account, batch_ref, currency),
@@ -290,5 +296,6 @@ comment on column duebook.settlement_batch.difference_minor is 'Their sum: 0 whe
 comment on column duebook.settlement_batch.entry_count is 'Entries in it, the payout included.';
 comment on column duebook.settlement_batch.status is 'closed, carried (no payout, 0), open (not yet paid out), not_closed, not_itemisable.';
 comment on column duebook.settlement_batch.is_itemisable is 'False for a manual payout, whose entries the provider does not name.';
+comment on column duebook.settlement_batch.is_complete is 'False while the provider may still name further entries of it.';
 comment on column duebook.settlement_batch.run_id is 'Run that last changed it.';
 comment on column duebook.settlement_batch.updated_at is 'When.';

@@ -12,6 +12,7 @@ create table duebook.ledger_payment (
     is_void boolean not null default false,
     booked_version integer not null default 1,
     imported_at timestamptz not null default clock_timestamp(),
+    imported_xid xid8 not null default pg_current_xact_id(),
     primary key (account_id, payment_id),
     constraint account_id_is_valid check (char_length(account_id) between 1 and 200),
     constraint payment_id_is_valid check (char_length(payment_id) between 1 and 200),
@@ -20,6 +21,7 @@ create table duebook.ledger_payment (
 create index ledger_payment_by_reference on duebook.ledger_payment (reference);
 create index ledger_payment_by_provider_account
 on duebook.ledger_payment (provider_account, expected_at);
+create index ledger_payment_by_import on duebook.ledger_payment (imported_xid);
 comment on table duebook.ledger_payment is
 'The booked side of a payment: what the books expect. Written only by ledger import; runs only lock it.';
 comment on column duebook.ledger_payment.account_id is 'Customer account.';
@@ -33,6 +35,24 @@ comment on column duebook.ledger_payment.provider_account is 'Provider account t
 comment on column duebook.ledger_payment.is_void is 'True: the books cancelled it.';
 comment on column duebook.ledger_payment.booked_version is 'Counts changes by imports.';
 comment on column duebook.ledger_payment.imported_at is 'When it was last changed by an import.';
+comment on column duebook.ledger_payment.imported_xid is 'Transaction of that import: a run finds by it what it has not seen, in whatever order imports commit.';
+
+create table duebook.retired_reference (
+    reference text not null,
+    account_id text not null,
+    payment_id text not null,
+    retired_xid xid8 not null default pg_current_xact_id(),
+    retired_at timestamptz not null default clock_timestamp(),
+    primary key (reference, account_id, payment_id, retired_at)
+);
+create index retired_reference_by_import on duebook.retired_reference (retired_xid);
+comment on table duebook.retired_reference is
+'A reference that a payment no longer has since an import changed it: entries that carry it are looked at again. Append-only.';
+comment on column duebook.retired_reference.reference is 'The reference it had.';
+comment on column duebook.retired_reference.account_id is 'Customer account.';
+comment on column duebook.retired_reference.payment_id is 'Payment.';
+comment on column duebook.retired_reference.retired_xid is 'Transaction of that import.';
+comment on column duebook.retired_reference.retired_at is 'When.';
 
 create table duebook.settled_position (
     account_id text not null,
@@ -170,7 +190,7 @@ comment on column duebook.discrepancy.detail is 'What a reader needs to act: sta
 comment on column duebook.discrepancy.status is 'open until gone (closed) or dealt with by a person.';
 comment on column duebook.discrepancy.severity is 'low, normal, high.';
 comment on column duebook.discrepancy.first_seen_at is 'As-of of the run that opened it first.';
-comment on column duebook.discrepancy.last_seen_at is 'As-of of the newest run that still saw it.';
+comment on column duebook.discrepancy.last_seen_at is 'As-of of the newest run that wrote it; while it is open every full run has seen it, and the report says so.';
 comment on column duebook.discrepancy.closed_at is 'When a run no longer saw it; null while open.';
 comment on column duebook.discrepancy.opened_run_id is 'Run that opened it, or reopened it.';
 comment on column duebook.discrepancy.last_run_id is 'Newest run that wrote it.';
