@@ -5,6 +5,7 @@ Imported inside tasks and triggers only: the provider behind PostgresHook takes 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -12,9 +13,11 @@ from airflow.providers.postgres.hooks.postgres import PostgresHook
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from psycopg.conninfo import make_conninfo
+from pydantic import SecretStr
 
-from duebook.db.connect import Limits, connect_url
+from duebook.db.connect import Limits, connect_async, connect_url
 from duebook.errors import ConfigurationError
+from duebook.settings import Settings
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -33,9 +36,8 @@ class DuebookPostgresHook(PostgresHook):
     """
 
     def _create_connection(self, conn_args: dict[str, Any]) -> psycopg.Connection[Any]:
-        stated = {name: value for name, value in conn_args.items() if value is not None}
-        stated.pop("row_factory", None)
-        return connect_url(make_conninfo("", **stated), autocommit=True)
+        stated = {k: v for k, v in conn_args.items() if k != "row_factory"}
+        return connect_url(_conninfo(stated), autocommit=True)
 
 
 def get_connection(connection_id: str) -> Connection:
@@ -67,25 +69,32 @@ def connect_from_hook(connection_id: str = "duebook") -> Connect:
 async def connect_async_from_connection(connection_id: str) -> psycopg.AsyncConnection[Any]:
     """The same database for a trigger's event loop (autocommit).
 
-    Raises ConfigurationError when the connection is missing, psycopg.OperationalError when the
-    database is away.
+    Raises ConfigurationError when the connection is missing, UnavailableError when the database is
+    away.
     """
     try:
         found = await BaseHook.aget_connection(connection_id)
     except AirflowNotFoundException:
         raise _missing(connection_id) from None
-    extra = found.extra_dejson
-    return await psycopg.AsyncConnection.connect(
-        host=found.host,
-        port=found.port,
-        user=found.login,
-        password=found.password,
-        dbname=found.schema,
-        autocommit=True,
-        connect_timeout=TRIGGER_LIMITS.connect,
+    ignored = PostgresHook.ignored_extra_options
+    stated = {
+        "host": found.host,
+        "port": found.port,
+        "user": found.login,
+        "password": found.password,
+        "dbname": found.schema,
+        **{name: value for name, value in found.extra_dejson.items() if name not in ignored},
+    }
+    return await connect_async(
+        Settings(database_url=SecretStr(_conninfo(stated))),
         application_name="duebook trigger",
-        **{name: extra[name] for name in ("sslmode", "sslrootcert") if name in extra},
+        autocommit=True,
+        limits=TRIGGER_LIMITS,
     )
+
+
+def _conninfo(stated: Mapping[str, Any]) -> str:
+    return make_conninfo("", **{k: v for k, v in stated.items() if v is not None})
 
 
 def _missing(connection_id: str) -> ConfigurationError:

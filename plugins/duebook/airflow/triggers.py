@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 
 class DueTrigger(BaseEventTrigger):
-    """Looks at the earliest due row and announces each newly passed due time once.
+    """Looks at the due rows and announces each newly passed due time once.
 
-    It remembers the newest due time that it announced, for as long as it lives, so that a row
+    It remembers the newest one that it announced, for as long as it lives, so that a row
     which no sweep can take (a paused kind) is not announced for ever; a restart announces at most
     once too often. A row that is written with an older due time is left to the minute schedule.
 
@@ -55,6 +55,7 @@ class DueTrigger(BaseEventTrigger):
         """Yield one event per wake, for ever; a database that is away is waited for."""
         import psycopg
 
+        from duebook.db.connect import describe
         from duebook.errors import DuebookError
 
         announced: datetime | None = None
@@ -70,11 +71,11 @@ class DueTrigger(BaseEventTrigger):
                             continue
                         announced = newest
                         yield TriggerEvent(  # type: ignore[no-untyped-call]
-                            {"newest_due_at": newest.isoformat()}
+                            {"newest_wake_at": newest.isoformat()}
                         )
                         await asyncio.sleep(self.spacing_s)
             except psycopg.Error as error:
-                log.warning("the due rows can't be read (%s)", error.sqlstate or "database away")
+                log.warning("the due rows can't be read: %s", describe(error))
             except DuebookError as error:
                 log.warning("%s", error)
             await asyncio.sleep(away_s)
@@ -89,7 +90,5 @@ class DueTrigger(BaseEventTrigger):
         from duebook.db.sql import query
 
         cursor = await conn.execute(query("find_due_wake"))
-        row = await cursor.fetchone()
-        assert row is not None, "a select without from-rows still returns its one row"
-        newest, next_in_s = row
+        newest, next_in_s = await cursor.fetchone() or (None, None)
         return newest, self.poll_s if next_in_s is None else min(self.poll_s, next_in_s)

@@ -1,19 +1,37 @@
 -- name: find_due_wake
--- One look of the trigger that wakes due_sweep: the newest due time that has passed (it announces
--- each but once), and the seconds until the next one. Each is one probe of the index due_by_time.
+-- One look of the trigger that wakes due_sweep: the newest instant at which work became claimable
+-- (a row fell due, or the pause of its channel ended), and the seconds until the next such instant.
+-- Two probes of the index due_by_time for each channel, whatever the table's size.
 select
-    (
-        select due.due_at
-        from duebook.due as due
-        where due.due_at <= clock.at
-        order by due.due_at desc
-        limit 1
-    ) as newest_due_at,
-    (
-        select extract(epoch from due.due_at - clock.at)::float8
-        from duebook.due as due
-        where due.due_at > clock.at
-        order by due.due_at
-        limit 1
-    ) as next_in_s
-from (select clock_timestamp() as at) as clock;
+    max(wake.at) filter (where wake.at <= clock.at) as newest_wake_at,
+    extract(epoch from min(wake.at) filter (where wake.at > clock.at) - clock.at)::float8
+        as next_in_s
+from (select clock_timestamp() as at) as clock
+cross join duebook.channel as channel
+left outer join duebook.budget as budget on channel.channel = budget.channel
+cross join
+    lateral (
+        (
+            select due.due_at
+            from duebook.due as due
+            where
+                due.channel = channel.channel
+                and due.due_at <= clock.at
+                and due.suspicions < 2
+            order by due.channel desc, due.due_at desc, due.intent_id desc
+            limit 1
+        )
+        union all
+        (
+            select due.due_at
+            from duebook.due as due
+            where
+                due.channel = channel.channel
+                and due.due_at > clock.at
+                and due.suspicions < 2
+            order by due.channel, due.due_at, due.intent_id
+            limit 1
+        )
+    ) as nearest
+cross join lateral (select greatest(nearest.due_at, budget.paused_until) as at) as wake
+group by clock.at;

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+DAGS = Path(__file__).resolve().parents[2] / "dags"
+MOST_SECONDS = 0.5
+
+# Runs alone in a new interpreter. Any connection, to whatever, is an error there.
+SCRIPT = """
+import importlib.util, json, socket, sys, time, warnings
+warnings.simplefilter("ignore")
+started = time.perf_counter()
+import airflow.sdk
+bare = time.perf_counter() - started
+
+def refuse(*_):
+    raise AssertionError("a DAG file opened a connection on import")
+
+socket.socket.connect = refuse
+socket.getaddrinfo = refuse
+before = set(sys.modules)
+started = time.perf_counter()
+for path in sys.argv[1:]:
+    spec = importlib.util.spec_from_file_location("dag_under_test", path)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+print(json.dumps({
+    "bare": bare,
+    "added": time.perf_counter() - started,
+    "modules": sorted({name.partition(".")[0] for name in set(sys.modules) - before}),
+}))
+"""
+
+
+def test_the_dag_files_add_little_to_importing_airflow_and_connect_to_nothing() -> None:
+    measured = min((_measure() for _ in range(2)), key=lambda found: float(found["added"]))
+    assert measured["added"] <= MOST_SECONDS, measured
+    heavy = {"psycopg", "pandas", "stripe", "pyarrow", "numpy"} & set(measured["modules"])
+    assert not heavy
+
+
+def _measure() -> dict[str, object]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("AIRFLOW_CONN_")}
+    environment["PYTHONPATH"] = str(DAGS.parent / "plugins")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *map(str, sorted(DAGS.glob("*.py")))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return found
