@@ -1,0 +1,295 @@
+"""Why something was or was not sent: one sentence for every place an intent can stand in, and for
+every way in which a payment can have no intent at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from duebook.services.story import Answer, Money, counted, minute, span
+
+Row = Mapping[str, Any]
+
+EXPIRED: Final = {
+    "too_late": "it could not be sent before it was too late",
+    "superseded": "newer evidence took its place",
+    "opted_out": "the recipient does not want it",
+    "suppressed": "the channel must not reach this account any more (bounce, complaint, refusal)",
+    "channel_disabled": "its channel was switched off",
+    "settled_meanwhile": "what it says was no longer so when it was due",
+    "cancelled": "somebody cancelled it",
+    "exhausted": "every try failed",
+    "refused": "the provider refused it for good",
+    "dropped": "it was paused with mode drop",
+    "skipped": "it was missed and its policy is skip",
+}
+HELD: Final = {
+    "no_contact": "the account has no address for this channel: import its contact",
+    "template": "its message could not be written: repair the template",
+    "zone_unknown": "the recipient's time zone is unknown: import the contact with an IANA zone",
+    "paused": "it is paused with mode hold: resume it",
+    "poison": "it was claimed repeatedly without any result: look at the sender, then resolve it",
+    "attempt_conflict": "its attempt number was taken already: run duebook check",
+    "environment": "this database may not send: run duebook restore accept NAME if it should",
+    "no_consent": "the recipient has not agreed yet",
+}
+KINDS_OF_CHANGE: Final = {"missing": "payment_missing", "cleared": "payment_cleared"}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every answer depends on; `now` is the database's clock."""
+
+    now: datetime
+    environment_refusal: str | None
+    last_claim_at: datetime | None
+    kinds: Mapping[str, Row]
+    money: Money
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFacts:
+    """All rows about one payment."""
+
+    payment: Row
+    entries: Sequence[Row]
+    suspense: Sequence[Row]
+    changes: Sequence[Row]
+    intents: Sequence[Row]
+    discrepancies: Sequence[Row]
+
+
+def payment_answers(facts: PaymentFacts, context: Context) -> tuple[Answer, ...]:
+    """At least one answer for one payment, in the order in which things happened."""
+    told = {row["change_id"] for row in facts.intents if row["change_id"] is not None}
+    answers = [silent_change(row, context) for row in facts.changes if row["change_id"] not in told]
+    answers += [intent_answer(row, context) for row in facts.intents]
+    if not answers:
+        answers.append(no_change(facts, context))
+    elif facts.suspense:
+        answers.append(in_suspense(facts.suspense[-1], facts.payment))
+    return tuple(answers)
+
+
+def intent_answer(row: Row, context: Context) -> Answer:
+    """Where one intent stands, and what it waits for."""
+    code, text = _place(row, context)
+    return Answer(
+        code,
+        f"{row['kind']}: {text}",
+        was_sent=row["state"] in ("sent", "done"),
+        payment_id=row["payment_id"],
+        operation_key=row["operation_key"],
+    )
+
+
+def _place(row: Row, context: Context) -> tuple[str, str]:
+    match row["state"]:
+        case "sent":
+            return "sent", f"sent {minute(row['ended_at'])} by {row['channel']}"
+        case "done":
+            return "done", f"done {minute(row['ended_at'])}"
+        case "expired":
+            why = EXPIRED.get(row["reason"], str(row["reason"]))
+            return row["reason"], f"not sent: {why} ({minute(row['ended_at'])})"
+        case "proposed":
+            return "proposed", (
+                f"not sent: {row['provider_account']} was in mode {row['ownership']} when the "
+                "change committed, so it stays a proposal, also after going live"
+            )
+        case "held":
+            why = HELD.get(row["reason"], str(row["reason"]))
+            detail = f" ({row['detail']})" if row["detail"] else ""
+            return f"held_{row['reason']}", f"held: {why}{detail}; too late {_limit(row)}"
+        case "unknown":
+            return "in_doubt", (
+                f"in doubt since {minute(row['since'])} ({row['reason']}): the provider may have "
+                "accepted it, so it is never resent blindly; look there, then resolve it"
+            )
+        case "enqueued":
+            return "enqueued", f"with {row['sender']} until {minute(row['lease_until'])}"
+        case "scheduled":
+            return _scheduled(row, context)
+        case _:
+            return "lost", "it stands nowhere: run duebook check"
+
+
+def _limit(row: Row) -> str:
+    return f"from {minute(row['give_up_at'])}"
+
+
+def _scheduled(row: Row, context: Context) -> tuple[str, str]:
+    if context.environment_refusal:
+        return "environment", f"waits: {context.environment_refusal}"
+    if row["due_at"] > context.now:
+        rule = f", {span(row['notify_after'])} after the change" if row["notify_after"] else ""
+        if row["due_at"] != row["notify_at"]:
+            rule = f", put off from {minute(row['notify_at'])}"
+        text = (
+            f"waits until {minute(row['due_at'])}{rule}; {span(row['due_at'] - context.now)} left"
+        )
+        return "not_due_yet", text + _then(row)
+    late = f"due for {span(context.now - row['due_at'])}"
+    if row["paused_until"] is not None and row["paused_until"] > context.now:
+        code = f" after {row['pause_reason']}" if row["pause_reason"] else ""
+        return "budget_paused", (
+            f"{late}, but {row['channel']} is paused until {minute(row['paused_until'])}{code}"
+        )
+    last = (
+        f"a sender last claimed {span(context.now - context.last_claim_at)} ago"
+        if context.last_claim_at
+        else "no sender has claimed anything yet"
+    )
+    return "due", f"{late}, waits for the next sweep ({last}){_then(row)}"
+
+
+def _then(row: Row) -> str:
+    """What will stop it when its time comes, as things stand now."""
+    if row["is_suppressed"]:
+        return "; will not be sent: the account is suppressed"
+    if not row["has_contact"]:
+        return f"; will be held: no address for {row['channel']} yet"
+    if not row["is_channel_enabled"]:
+        return f"; will not be sent: {row['channel']} is switched off"
+    return ""
+
+
+def kinds_of(change: Row) -> tuple[str, ...]:
+    """The kinds that tell a ledger change."""
+    if change["change_kind"] != "balance":
+        return (KINDS_OF_CHANGE[change["change_kind"]],)
+    told = (
+        ("is_capture", "payment_settled"),
+        ("is_refund", "payment_refunded"),
+        ("is_dispute", "payment_disputed"),
+    )
+    return tuple(kind for name, kind in told if change[name]) or ("payment_settled",)
+
+
+def silent_change(row: Row, context: Context) -> Answer:
+    """Why a ledger change promised nothing."""
+    what = f"{row['before_status']} → {row['after_status']} in run {row['run_id']}"
+    code, why = silence(
+        kinds_of(row),
+        row["notify_from"],
+        row["evidence_at"],
+        context.kinds,
+        row["provider_account"],
+    )
+    return Answer(code, f"{what}: {why}", payment_id=row["payment_id"])
+
+
+def silence(
+    kinds: Iterable[str],
+    notify_from: datetime | None,
+    evidence_at: datetime,
+    configured: Mapping[str, Row],
+    provider_account: str,
+) -> tuple[str, str]:
+    """Code and reason, judged by the rules as they stand now."""
+    if notify_from is None:
+        return "baseline", (
+            f"{provider_account} has no notify_from yet, so everything is baseline and tells nobody"
+        )
+    if evidence_at < notify_from:
+        return "baseline", (
+            f"its evidence of {minute(evidence_at)} is older than notify_from "
+            f"{minute(notify_from)} of {provider_account}: baseline tells nobody"
+        )
+    kinds = list(kinds)
+    disabled = [k for k in kinds if k not in configured or not configured[k]["is_enabled"]]
+    if disabled:
+        return "kind_disabled", f"the kind {', '.join(disabled)} is not enabled"
+    return "not_told", (
+        f"no intent was made, though {', '.join(kinds)} is enabled now: the rules were others "
+        "when the run committed, or the entry had been told under another payment"
+    )
+
+
+def no_change(facts: PaymentFacts, context: Context) -> Answer:
+    """Why a payment has neither a ledger change nor an intent."""
+    payment = facts.payment
+    code, text = _unchanged(facts, context)
+    return Answer(code, text, payment_id=payment["payment_id"])
+
+
+def _unchanged(facts: PaymentFacts, context: Context) -> tuple[str, str]:
+    payment = facts.payment
+    if payment["is_void"]:
+        return "void", "the books cancelled it (void), so nothing is expected or told"
+    if payment["same_reference"] and not facts.entries:
+        return "duplicate_reference", (
+            f"the reference {payment['reference']} is booked for "
+            f"{counted(payment['same_reference'], 'other payment')} too, so no entry can be given "
+            "to one of them: correct the books"
+        )
+    if facts.suspense:
+        answer = in_suspense(facts.suspense[-1], payment)
+        return answer.code, answer.text
+    if facts.entries:
+        if all(row["entry_status"] == "pending" for row in facts.entries if row["is_current"]):
+            return "announced", (
+                "the provider announced it and has not settled it yet"
+                + _available(facts.entries[-1])
+            )
+        return "nothing_changed", "its evidence changed neither balance nor status"
+    if payment["provider_account"] is None:
+        return "unrouted", (
+            "the books name no provider account for it and no route does, so nobody waits for it: "
+            "name one in the ledger or in [routing] of duebook.toml"
+        )
+    return _awaited(payment, context)
+
+
+def _available(row: Row) -> str:
+    return f" (available {minute(row['available_at'])})" if row["available_at"] else ""
+
+
+def _awaited(payment: Row, context: Context) -> tuple[str, str]:
+    account, limit = payment["provider_account"], payment["missing_from"]
+    if limit is None:
+        return "unknown_account", f"its provider account {account} was never applied"
+    if limit > context.now:
+        return "pending", (
+            f"no settlement yet, and {account} has until {minute(limit)} "
+            f"({span(limit - context.now)} left)"
+        )
+    judged = payment["last_full_as_of"]
+    if judged is None or judged < limit:
+        last = f"the last was as of {minute(judged)}" if judged else "there was none yet"
+        return "not_judged", (
+            f"no settlement, overdue since {minute(limit)}; no full run of {account} has judged "
+            f"it since ({last})"
+        )
+    return "missing", f"no settlement; {account} had until {minute(limit)}: missing at the provider"
+
+
+def in_suspense(entry: Row, payment: Row | None) -> Answer:
+    """Why an entry that no booked payment claims tells nobody."""
+    subject = f"entry {entry['entry_id']} of {entry['provider_account']}"
+    if payment is None:
+        text = (
+            f"{subject} stands in suspense: no booked payment has its reference "
+            f"{entry['payment_ref'] or '(it carries none)'}; it is told when one claims it"
+        )
+        return Answer("suspense", text)
+    text = (
+        f"{subject} carries the reference {payment['reference']} but stands in suspense; the next "
+        f"run of {entry['provider_account']} that can tell whose it is gives it to its payment"
+    )
+    return Answer("suspense", text, payment_id=payment["payment_id"])
+
+
+def account_answers(account: Row, payments: int) -> Iterator[Answer]:
+    """What holds for every notice of an account."""
+    for refusal in account["refusals"]:
+        yield Answer("opted_out", f"the recipient does not want {refusal}")
+    for suppression in account["suppressions"]:
+        yield Answer("suppressed", f"suppressed on {suppression}")
+    if not account["channels"]:
+        yield Answer("no_contact", "no address is known for any channel: import its contact")
+    if not payments:
+        yield Answer("no_payment", "no payment of this account is booked")

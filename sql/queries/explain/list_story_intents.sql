@@ -1,0 +1,82 @@
+-- name: list_story_intents
+-- Intents of the payments, or some by themselves, with the one place where each stands and with
+-- what its wait depends on. An intent in no place at all is `lost`: `check` reports it too.
+select
+    i.account_id,
+    i.payment_id,
+    i.intent_id,
+    i.operation_key,
+    i.kind,
+    i.channel,
+    i.subject,
+    i.notify_at,
+    i.give_up_at,
+    i.ownership,
+    i.provider_account,
+    i.run_id,
+    i.change_id,
+    i.intended_local,
+    i.zone,
+    i.created_at,
+    k.notify_after,
+    k.enabled as is_kind_enabled,
+    case
+        when o.operation_key is not null then o.result
+        when d.intent_id is not null then 'scheduled'
+        when h.intent_id is not null then 'held'
+        when u.intent_id is not null then 'unknown'
+        when b.batch_id is not null then 'enqueued'
+        when p.intent_id is not null then 'proposed'
+        else 'lost'
+    end as state,
+    coalesce(o.due_at, d.due_at, h.due_at, u.due_at, a.due_at, i.notify_at) as due_at,
+    coalesce(o.reason, h.cause, u.cause) as reason,
+    h.detail,
+    coalesce(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at) as since,
+    coalesce(d.tries, h.tries, u.tries, a.tries, 0) as tries,
+    coalesce(d.claims, h.claims, u.claims, a.attempt_no, 0) as claims,
+    h.retest_at,
+    u.look_up_from,
+    o.ended_at,
+    o.attempt_no as ending_attempt_no,
+    o.provider_message_id,
+    b.sender,
+    b.lease_until,
+    g.paused_until,
+    g.pause_reason,
+    coalesce(n.enabled, true) as is_channel_enabled,
+    exists(
+        select 1 from duebook.contact as c
+        where c.account_id = i.account_id and c.channel = i.channel
+    ) as has_contact,
+    exists(
+        select 1 from duebook.suppression as x
+        where x.account_id = i.account_id and x.channel = i.channel
+    ) as is_suppressed
+from duebook.intent as i
+left outer join duebook.intent_kind as k using (kind)
+left outer join duebook.outcome as o
+    on i.account_id = o.account_id and i.operation_key = o.operation_key
+left outer join duebook.proposed as p on i.account_id = p.account_id and i.intent_id = p.intent_id
+left outer join duebook.due as d on i.account_id = d.account_id and i.intent_id = d.intent_id
+left outer join duebook.held as h on i.account_id = h.account_id and i.intent_id = h.intent_id
+left outer join duebook.in_doubt as u on i.account_id = u.account_id and i.intent_id = u.intent_id
+left outer join lateral (
+    select
+        t.batch_id,
+        t.attempt_no,
+        t.due_at,
+        t.tries
+    from duebook.attempt as t
+    where t.account_id = i.account_id and t.intent_id = i.intent_id
+    order by t.attempt_no desc
+    limit 1
+) as a on true
+left outer join duebook.batch as b on a.batch_id = b.batch_id
+left outer join duebook.budget as g on i.channel = g.channel
+left outer join duebook.channel as n on i.channel = n.channel
+where
+    i.account_id = :account_id
+    and (i.subject = any(:subjects::text[]) or i.intent_id = any(:intent_ids::bigint[]))
+order by i.intent_id
+limit :row_limit::bigint;
