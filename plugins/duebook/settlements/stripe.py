@@ -299,9 +299,10 @@ class StripePull:
     def _linked_rows(self) -> Iterator[SettlementEntry]:
         """Rows that a refund or dispute of the window names and the list did not show.
 
-        Only a narrow window is worth it: the first pull has just read everything.
+        Only a narrow window is worth it: the first pull, and one from a server that can't filter,
+        have just read everything.
         """
-        if self._since is None:
+        if self._since is None or not self._reader.filters_created:
             return
         for kind in ("refunds", "disputes"):
             for thing in self._reader.rows(kind, self._since):

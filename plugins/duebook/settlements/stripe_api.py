@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -61,7 +61,7 @@ def make_stripe_client(
     if not api_key:
         raise ConfigurationError("the Stripe API key is missing: set STRIPE_API_KEY")
     logger = logging.getLogger("stripe")
-    if logger.getEffectiveLevel() < logging.WARNING:
+    if logger.level < logging.WARNING:
         logger.setLevel(logging.WARNING)
     return stripe.StripeClient(
         api_key,
@@ -124,26 +124,24 @@ class StripeReader:
         self._patience = patience
         self._sleep = sleep
         self._wants_metadata = wants_metadata
-        self._unfiltered: set[str] = set()
+        self.filters_created = True
         self._payment_by_id = lru_cache(maxsize=10_000)(self._look_up_payment)
         self.requests = 0
+        """Pages and single objects asked for, tries included."""
 
     def rows(self, kind: str, since: int | None, **filters: str) -> Iterator[Json]:
         """All rows of a list that were created at `since` (epoch seconds, inclusive) or later.
 
-        A server without the `created` filter is read whole instead, and one that has no refunds or
-        disputes at all (a stand-in) names none.
+        A server without the `created` filter (a stand-in for Stripe) is read whole instead.
         """
-        if since is not None and kind not in self._unfiltered:
+        if since is not None and self.filters_created:
             params = {**filters, "created": {"gte": since}}
             try:
                 first = self._page(kind, params)
             except _Refused as refused:
-                if refused.status == 404 and kind in ("refunds", "disputes"):
-                    return
                 if refused.status != 400 or refused.about != "created":
                     raise InputError(str(refused)) from None
-                self._unfiltered.add(kind)
+                self.filters_created = False
             else:
                 for page in self._pages(kind, params, first):
                     yield from page
@@ -154,7 +152,7 @@ class StripeReader:
     def pages_before(self, until: int) -> Iterator[list[Json]]:
         """Pages of balance transactions created before `until`, newest first."""
         kind, params = "balance_transactions", {"created": {"lt": until}}
-        if kind not in self._unfiltered:
+        if self.filters_created:
             yield from self._pages(kind, params, self._page_or_error(kind, params))
 
     def one(self, kind: str, object_id: str) -> Json | None:
@@ -278,7 +276,8 @@ class StripeReader:
         return wait.total_seconds()
 
     def _backoff(self, error: stripe.StripeError, attempt: int) -> timedelta:
-        wait: timedelta = self._patience.first_wait * 2**attempt * random.uniform(1, 1.25)
+        jitter = random.uniform(1, 1.25)
+        wait: timedelta = self._patience.first_wait * 2**attempt * jitter
         return max(min(wait, self._patience.longest_wait), _retry_after(error))
 
 
@@ -290,6 +289,7 @@ def id_of(thing: object) -> str:
 
 
 def source_id_of(row: Json) -> str:
+    """The id of what a balance transaction is about; empty when it has no source."""
     return id_of(row.get("source"))
 
 
@@ -335,20 +335,17 @@ def _broke_off(error: stripe.StripeError) -> bool:
 
 
 def _retry_after(error: stripe.StripeError) -> timedelta:
-    """Retry-After in both of its forms: seconds, or an HTTP date."""
-    value = {name.lower(): text for name, text in (error.headers or {}).items()}.get(
-        "retry-after", ""
-    )
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):
-        whole, _, fraction = value.strip().partition(".")
-        return timedelta(seconds=int(whole), microseconds=int(fraction.ljust(6, "0")[:6] or 0))
+    """Retry-After in both of its forms: seconds, or an HTTP date (told from the answer's own)."""
+    headers = {name.lower(): text.strip() for name, text in (error.headers or {}).items()}
+    value = headers.get("retry-after", "")
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
+        whole, _, fraction = value.partition(".")
+        return timedelta(seconds=int(whole), microseconds=int(fraction.ljust(6, "0")[:6]))
     try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
+        wait = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
         return timedelta(0)
-    if until.tzinfo is None:
-        return timedelta(0)
-    return max(until - datetime.now(UTC), timedelta(0))
+    return max(wait, timedelta(0))
 
 
 def _away(reason: str, kind: str, request_id: str) -> str:
