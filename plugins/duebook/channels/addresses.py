@@ -8,7 +8,7 @@ from typing import Final
 
 import idna
 
-_ATOM: Final = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
+_ATOM: Final = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
 _LOCAL = re.compile(rf"[{_ATOM}.]+", re.ASCII)
 _DOT_ATOM = re.compile(rf"[{_ATOM}]+(?:\.[{_ATOM}]+)*", re.ASCII)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"

@@ -291,7 +291,11 @@ class _Link:
 
     def abort(self) -> None:
         """Drop the connection without a word."""
+        transport = self._smtp.transport
         self._smtp.close()
+        if transport is not None:
+            # close() alone waits for the server's part of the TLS goodbye.
+            transport.abort()
 
     def describe(self) -> str:
         cipher = self._smtp.get_transport_info("cipher")
@@ -328,6 +332,12 @@ def _tls_failure(error: Exception, security: Security) -> SendResult:
     if security == "starttls" and not isinstance(error, OSError):
         detail = "server does not offer STARTTLS"
     return SendResult("later", code="tls", detail=detail)
+
+
+async def _settle() -> None:
+    # The event loop may end next; transports are taken down in its following rounds.
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 def _own_name() -> str:
@@ -421,6 +431,7 @@ class EmailChannel:
         self._slots = None
         links = [self._idle.pop() for _ in range(len(self._idle))]
         await asyncio.gather(*(link.quit() for link in links))
+        await _settle()
 
     async def verify(self) -> str:
         tls = _tls_context(self._options) if self._options.security != "plain" else None
@@ -435,8 +446,10 @@ class EmailChannel:
         except TimeoutError:
             reason = "server did not answer in time"
         else:
+            await _settle()
             return description
         link.abort()
+        await _settle()
         where = f"{self._options.host}:{self._options.port}"
         raise UnavailableError(f"smtp {where}: {reason}")
 

@@ -12,7 +12,7 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from email.header import Header
-from email.utils import formataddr, parseaddr
+from email.utils import formataddr
 from typing import Final
 
 from duebook.channels.addresses import AddressError, Mailbox, parse_mailbox
@@ -26,6 +26,8 @@ _UNPRINTABLE_IN_BODY = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xff]")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LONG_LINE = re.compile(rb"[^\r\n]{901}")
 _HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,75}", re.ASCII)
+# Not parseaddr(): it reads a comma in a name, as people write them, as a second address.
+_NAMED_SENDER = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]+)>")
 _MESSAGE_ID = re.compile(r"<[A-Za-z0-9._%+=-]{1,128}@[A-Za-z0-9.-]{1,255}>", re.ASCII)
 _OWN_HEADERS: Final = frozenset(
     {
@@ -75,7 +77,10 @@ class MessageWriter:
         """Raises ConfigurationError when the sender is not an address."""
         if _CONTROL.search(sender):
             raise ConfigurationError("sender: holds a control character")
-        name, address = parseaddr(sender)
+        named = _NAMED_SENDER.fullmatch(sender.strip())
+        name, address = (named["name"].strip(), named["address"]) if named else ("", sender)
+        if len(name) > 1 and name.startswith('"') and name.endswith('"'):
+            name = re.sub(r"\\(.)", r"\1", name[1:-1])
         try:
             self.sender = parse_mailbox(address)
         except AddressError as error:

@@ -1,0 +1,51 @@
+"""From duebook.toml's name and a connection to a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from duebook.channels.base import ChannelConnection
+from duebook.channels.registry import make_channel
+from duebook.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Config:
+    sender: str | None = "billing@shop.example"
+    io_timeout_seconds: float = 20
+
+
+def test_an_email_channel_has_its_settings() -> None:
+    connection = ChannelConnection("smtp.example", extra={"max_connections": "3"})
+    channel = make_channel("email", Config(), connection)
+    assert channel.name == "email"
+    assert channel.io_timeout.total_seconds() == 20
+    assert channel.max_concurrency == 3
+    assert not channel.idempotent
+
+
+def test_a_second_account_of_a_kind_has_its_own_name() -> None:
+    channel = make_channel("email_eu", Config(), ChannelConnection("smtp.example"))
+    assert channel.name == "email_eu"
+
+
+def test_a_channel_that_needs_no_connection() -> None:
+    assert make_channel("noop", Config(sender=None)).name == "noop"
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "connection"),
+    [
+        ("pigeon", Config(), ChannelConnection("h")),
+        ("email", Config(), None),
+        ("email", Config(sender=None), ChannelConnection("h")),
+        ("email", Config(sender="nobody"), ChannelConnection("h")),
+    ],
+)
+def test_what_is_missing_is_named(
+    name: str, config: Config, connection: ChannelConnection | None
+) -> None:
+    with pytest.raises(ConfigurationError):
+        make_channel(name, config, connection)
