@@ -19,9 +19,9 @@ _LINK = re.compile(
 )
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>.+?)\s*$", re.MULTILINE)
 _CODE = re.compile(r"```[a-z]*\n(?P<block>.*?)^```|`(?P<span>[^`\n]+)`", re.MULTILINE | re.DOTALL)
-_MAKE = re.compile(r"(?:^|[;&|(]\s*)make(?P<targets>(?:\s+[a-z][a-z-]*)+)", re.MULTILINE)
+_MAKE = re.compile(r"(?:^|[;&|(]\s*)make(?P<targets>(?: +[a-z][a-z-]*)+)", re.MULTILINE)
 _COMMAND = re.compile(
-    r"(?:^|[;&|(]\s*|\$\s+)(?:\.venv/bin/)?duebook(?P<words>(?:\s+[a-z][a-z-]*)+)", re.MULTILINE
+    r"(?:^|[;&|(]\s*|\$\s+)(?:\.venv/bin/)?duebook(?P<words>(?: +[a-z][a-z-]*)+)", re.MULTILINE
 )
 
 
