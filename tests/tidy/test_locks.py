@@ -34,7 +34,7 @@ def _entries(lock: str) -> dict[str, tuple[Version, str]]:
     """Each pinned package: its version, and its block of the lock (hashes, who asked for it)."""
     text = (ROOT / "requirements" / lock).read_text()
     blocks = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)
-    found = {}
+    found: dict[str, tuple[Version, str]] = {}
     for block in blocks:
         if match := _PIN.match(block):
             found[canonicalize_name(match["name"])] = (Version(match["version"]), block)

