@@ -15,7 +15,8 @@ import asyncio
 import dataclasses
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -29,9 +30,16 @@ from duebook.errors import ConfigurationError, UnavailableError
 from duebook.settings import Settings
 
 DATABASE = "duebook"
+
+Connect = Callable[[], psycopg.Connection[Any]]
+"""Opens one connection; what the services take."""
 OLDEST_MAJOR, NEWEST_MAJOR = 15, 18
 
 _HOPELESS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "certificate")
+_NOT_A_URL = (
+    "DUEBOOK_DATABASE_URL is not a PostgreSQL URL such as postgresql://user:password@host/database "
+    "(is the password percent-encoded?)"
+)
 _POOLER_REFUSAL = "unsupported startup parameter"
 
 
@@ -244,12 +252,11 @@ def describe(error: psycopg.Error) -> str:
 def _parameters(
     url: str, role: str | None, application_name: str, limits: Limits
 ) -> dict[str, object]:
-    try:
-        stated = dict(psycopg.conninfo.conninfo_to_dict(url))
-    except psycopg.ProgrammingError:
-        # libpq's message repeats the text, and with it the password.
-        raise ConfigurationError("DUEBOOK_DATABASE_URL is not a PostgreSQL URL") from None
+    stated = _parse(url)
     session = {
+        # Nothing is found by luck: PostgreSQL's default would let the login `duebook`, and no
+        # other, see the schema of its name. Temporary tables are found all the same.
+        "search_path": "pg_catalog",
         "timezone": "UTC",
         "datestyle": "ISO",
         "intervalstyle": "postgres",
@@ -275,6 +282,21 @@ def _parameters(
     return merged
 
 
+def _parse(url: str) -> dict[str, object]:
+    """The parts of `url`. Raises ConfigurationError, repeating none of them, when it is none."""
+    try:
+        stated = dict(psycopg.conninfo.conninfo_to_dict(url))
+    except psycopg.ProgrammingError:
+        # libpq's message repeats the text, and with it the password.
+        raise ConfigurationError(_NOT_A_URL) from None
+    # A password with a bare `/` or `@` is read as part of these, and would be shown as a place.
+    ports = str(stated.get("port") or "0").split(",")
+    places = f"{stated.get('host') or ''}{stated.get('dbname') or ''}"
+    if not all(port.isdigit() or not port for port in ports) or ("://" in url and "@" in places):
+        raise ConfigurationError(_NOT_A_URL)
+    return dict(stated)
+
+
 def _for_pooler(parameters: dict[str, object], role: str | None) -> dict[str, object]:
     if role is not None:
         raise ConfigurationError(
@@ -289,7 +311,7 @@ def _for_pooler(parameters: dict[str, object], role: str | None) -> dict[str, ob
 def _pauses() -> Iterator[float]:
     pause = 0.1
     while True:
-        yield pause * random.uniform(0.5, 1.0)  # noqa: S311
+        yield pause * random.uniform(0.5, 1.0)
         pause = min(pause * 2, 2.0)
 
 

@@ -50,6 +50,7 @@ HOST = "127.0.0.1"
 _FIRST_PORT, _LAST_PORT = 20000, 31999  # below the range that Linux and macOS give to clients
 _START_SECONDS = 60
 _STOP_SECONDS = 60
+_EXIT_SECONDS = 5
 _NO_SUCH_PID = 2**31 - 1
 
 _PARAMETERS: Mapping[str, str] = {
@@ -165,9 +166,9 @@ class EmbeddedServer:
         if not self.data_directory.exists():
             return
         with self._lock():
+            family = self._processes()
             for mode in ("fast", "immediate"):
-                status = self.status()
-                if not status.running and status.pid is None:
+                if not family:
                     return
                 with contextlib.suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
                     self._run(
@@ -175,7 +176,9 @@ class EmbeddedServer:
                         *("pg_ctl", "stop", "-D", str(self.data_directory)),
                         *("-m", mode, "-w", "-t", str(_STOP_SECONDS)),
                     )
-            if self.status().pid is not None:
+                # pg_ctl waits for the pid file; the processes themselves end a moment later.
+                family = _wait_for_end(family)
+            if family:
                 raise UnavailableError(f"PostgreSQL under {self.root} does not stop")
 
     def destroy(self) -> None:
@@ -407,6 +410,17 @@ class EmbeddedServer:
                 f"{self.data_directory} belongs to another user: run as the one who started it"
             ) from None
 
+    def _processes(self) -> list[psutil.Process]:
+        """The postmaster and its children; empty when it does not run."""
+        pid = self.status().pid
+        if pid is None:
+            return []
+        try:
+            postmaster = psutil.Process(pid)
+            return [postmaster, *postmaster.children()]
+        except psutil.NoSuchProcess:
+            return []
+
     def _is_postmaster(self, pid: int) -> bool:
         try:
             process = psutil.Process(pid)
@@ -490,6 +504,23 @@ def _append(path: Path, text: str) -> None:
 def _may_pass(said: str) -> bool:
     """Whether a failed start is worth a repeat: a port taken meanwhile, children still exiting."""
     return "could not bind" in said or "is still in use" in said
+
+
+def _wait_for_end(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Wait a moment for processes that are not our children; returns those still there."""
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while True:
+        processes = [each for each in processes if _is_alive(each)]
+        if not processes or time.monotonic() > deadline:
+            return processes
+        time.sleep(0.01)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _is_free(port: int) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,9 @@ ROLES = ("duebook_app", "duebook_receiver", "duebook_analyst")
 
 _LIMITS = Limits(statement=0, lock=30, idle_in_transaction=0)
 _LOCK_LIMITS = Limits(statement=0, lock=300, idle_in_transaction=0)
+
+# `alembic.op` is one per process: two threads would run their bodies on each other's database.
+_ALEMBIC_IN_USE = threading.Lock()
 
 
 class MigrationError(DuebookError):
@@ -126,7 +130,7 @@ def _upgrade(url: str) -> None:
     config = _config()
     migration_engine = engine(url, limits=_LIMITS)
     try:
-        with migration_engine.connect() as connection:
+        with _ALEMBIC_IN_USE, migration_engine.connect() as connection:
             config.attributes["connection"] = connection
             alembic.command.upgrade(config, "head")
     except DBAPIError as error:
@@ -151,15 +155,15 @@ def _missing_roles(connection: psycopg.Connection[TupleRow]) -> list[str]:
 
 def _ensure_roles(connection: psycopg.Connection[TupleRow]) -> list[str]:
     for role in _missing_roles(connection):
-        row = connection.execute(query("build_create_group_role"), {"name": role}).fetchone()
-        assert row is not None, "a select without from returns a row"
+        rows = connection.execute(query("build_create_group_role"), {"name": role}).fetchall()
         # Another database of the same server may be making it now; or we may not be allowed to.
         with contextlib.suppress(
             psycopg.errors.DuplicateObject,
             psycopg.errors.UniqueViolation,
             psycopg.errors.InsufficientPrivilege,
         ):
-            connection.execute(row[0])
+            for (statement,) in rows:
+                connection.execute(statement)
     missing = _missing_roles(connection)
     if not missing:
         return []

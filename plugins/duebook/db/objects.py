@@ -86,13 +86,14 @@ def _read_object(root: Path, path: Path) -> DatabaseObject:
     return DatabaseObject(relative, kind, schema, name, text, digest)
 
 
-def apply_objects(connection: psycopg.Connection[TupleRow]) -> list[str]:
+def apply_objects(connection: psycopg.Connection[TupleRow], root: Path | None = None) -> list[str]:
     """Apply what changed, drop what has no file any more; returns the paths concerned.
 
-    Runs inside the caller's transaction. Raises ObjectError (file, line and what is wrong) and
-    RefusedError (an object that is not ours depends on one that must be dropped).
+    `root` is the SQL root, by default the one of this installation. Runs inside the caller's
+    transaction. Raises ObjectError (file, line and what is wrong) and RefusedError (an object that
+    is not ours depends on one that must be dropped).
     """
-    objects = read_objects(sql_root())
+    objects = read_objects(root or sql_root())
     applied = {
         path: digest
         for path, digest in connection.execute(query("list_applied_objects")).fetchall()
@@ -108,15 +109,27 @@ def apply_objects(connection: psycopg.Connection[TupleRow]) -> list[str]:
                 raise _NotInPlaceError
             _replace(connection, changed)
     except _NotInPlaceError:
-        _drop(connection, objects, changed, gone)
-        views = [each for each in objects if each.kind == "view"]
-        _replace(connection, [*(each for each in changed if each.kind != "view"), *views])
+        _make_again(connection, objects, changed, gone)
     for path in gone:
         connection.execute(query("forget_applied_object"), {"path": path})
     for each in changed:
         values = {"path": each.path, "sha256": each.sha256}
         connection.execute(query("record_applied_object"), values)
     return [*(each.path for each in changed), *gone]
+
+
+def _make_again(
+    connection: psycopg.Connection[TupleRow],
+    objects: list[DatabaseObject],
+    changed: list[DatabaseObject],
+    gone: list[str],
+) -> None:
+    _drop(connection, objects, changed, gone)
+    views = [each for each in objects if each.kind == "view"]
+    try:
+        _replace(connection, [*(each for each in changed if each.kind != "view"), *views])
+    except _NotInPlaceError as error:
+        raise ObjectError(f"{error}: something that is no view depends on it") from None
 
 
 def _replace(connection: psycopg.Connection[TupleRow], objects: list[DatabaseObject]) -> None:
@@ -134,7 +147,7 @@ def _replace(connection: psycopg.Connection[TupleRow], objects: list[DatabaseObj
         old = before[each.path]
         if old and _signatures(connection, each) - old:
             # A changed signature made an overload beside the old one instead of replacing it.
-            raise _NotInPlaceError
+            raise _NotInPlaceError(f"sql/{each.path}: its signature changed")
     _recheck(connection, [each for each in objects if each.kind != "view"])
 
 

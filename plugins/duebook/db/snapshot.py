@@ -30,10 +30,10 @@ _NOISE = re.compile(
 
 
 def dump_schema(server: EmbeddedServer, url: str) -> str:
-    """The schemas of Duebook in the database at `url`, as normalised SQL text.
+    r"""The schemas of Duebook in the database at `url`, as normalised SQL text.
 
     Without what differs from one run or login to the next: comments of pg_dump, session settings,
-    owners, the random words of `\\restrict`.
+    owners, the random words of `\restrict`.
     """
     stated = psycopg.conninfo.conninfo_to_dict(url)
     password = str(stated.pop("password"))
