@@ -191,9 +191,9 @@ def span(value: timedelta) -> str:
     return " ".join(parts)
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str | None = None) -> str:
     """`1 row`, `2,345 rows`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,458 @@
+"""Looks at everything that a night depends on, and says in one line each what is well or not.
+
+A check that can't be made is a finding that is not ok: silence never means health. A database that
+is away leaves out what needs it, and the rest is still looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import shutil
+import zoneinfo
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+
+from duebook.db.connect import NEWEST_MAJOR, OLDEST_MAJOR, describe, is_away
+from duebook.db.migrate import ROLES, current_revision, head_revision
+from duebook.db.objects import read_objects
+from duebook.db.sql import query, sql_root
+from duebook.errors import DuebookError, UnavailableError
+from duebook.services.status import NEEDED_DAGS, AirflowProbe, dag_states
+
+if TYPE_CHECKING:
+    from duebook.channels.base import Channel
+    from duebook.config import Config
+
+Connect = Callable[[], psycopg.Connection[Any]]
+
+MOST_SKEW: Final = timedelta(seconds=2)
+LEAST_FREE_BYTES: Final = 1 << 30
+VERIFY_SECONDS: Final = 30
+# Offsets in hours east of UTC that changed lately or are easily old: a copy of the tz database
+# from before 2026f says otherwise (Vancouver, Edmonton, Winnipeg and Inuvik stay on summer time
+# from 1 November 2026, Havana stays too, Casablanca is at 0 from 20 September 2026).
+ZONE_PROBES: Final[Sequence[tuple[str, datetime, int]]] = (
+    ("America/Vancouver", datetime(2026, 12, 15, 12, tzinfo=UTC), -7),
+    ("America/Edmonton", datetime(2026, 12, 15, 12, tzinfo=UTC), -6),
+    ("America/Winnipeg", datetime(2026, 12, 15, 12, tzinfo=UTC), -5),
+    ("America/Inuvik", datetime(2026, 12, 15, 12, tzinfo=UTC), -6),
+    ("America/Havana", datetime(2026, 12, 15, 12, tzinfo=UTC), -4),
+    ("Africa/Casablanca", datetime(2026, 12, 15, 12, tzinfo=UTC), 0),
+    ("Europe/Berlin", datetime(2026, 7, 15, 12, tzinfo=UTC), 2),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `remedy` is empty when it is ok."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """`{name, ok, detail, remedy}`."""
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "remedy": self.remedy}
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """How the caller reaches what is outside the database.
+
+    `environment` is the name that senders here run under. `connection` looks a connection id up
+    (None: not defined; ConfigurationError: not readable). `channel` makes a channel by its name.
+    `airflow` asks which DAGs are paused. `home` is where a local stack keeps its files. `clock` is
+    this machine's.
+    """
+
+    environment: str
+    connection: Callable[[str], object | None]
+    channel: Callable[[str], Channel]
+    airflow: AirflowProbe | None = None
+    home: Path | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # noqa: TID251 (it is examined)
+
+
+def doctor(connect: Connect, config: Config, probes: Probes) -> list[Finding]:
+    """Every finding, in the order in which a person would repair things. Raises nothing."""
+    findings = list(_database_findings(connect, probes))
+    findings += _python_zones()
+    findings += _connections(config, probes)
+    findings += _channels(config, probes)
+    findings += _dags(probes)
+    findings += _folders(config)
+    findings += _disk(probes)
+    return findings
+
+
+def report(findings: Sequence[Finding]) -> dict[str, Any]:
+    """`{ok, findings: […], exit_code}`: 0 all well, 1 something is not, 3 the database is away."""
+    away = any(each.name == "database" and not each.ok for each in findings)
+    ok = all(each.ok for each in findings)
+    return {
+        "ok": ok,
+        "findings": [each.to_json() for each in findings],
+        "exit_code": 3 if away else 0 if ok else 1,
+    }
+
+
+def _database_findings(connect: Connect, probes: Probes) -> Iterable[Finding]:
+    try:
+        connection = connect()
+    except DuebookError as error:
+        yield Finding(
+            "database",
+            False,
+            str(error),
+            "start it (`duebook up`), or set DUEBOOK_DATABASE_URL to one that runs",
+        )
+        return
+    with connection:
+        yield from _guarded(connection, "database", _server(connection, probes))
+        migrated = list(_guarded(connection, "migrations", _migrations(connection)))
+        yield from migrated
+        if not all(finding.ok for finding in migrated):
+            return
+        for name, checks in (
+            ("objects", _objects(connection)),
+            ("roles", _grants(connection)),
+            ("login", _login(connection)),
+            ("environment", _environment(connection, probes)),
+            ("PostgreSQL time zones", _database_zones(connection, probes)),
+        ):
+            yield from _guarded(connection, name, checks)
+
+
+def _guarded(
+    connection: psycopg.Connection[Any], name: str, checks: Iterable[Finding]
+) -> Iterable[Finding]:
+    """The findings of some checks; a query that fails is a finding too."""
+    try:
+        yield from checks
+    except psycopg.Error as error:
+        remedy = (
+            "the database went away in between: run doctor again"
+            if is_away(error) or connection.closed
+            else "run `duebook migrate` as the owner of the database"
+        )
+        yield Finding(name, False, describe(error), remedy)
+
+
+def _server(connection: psycopg.Connection[Any], probes: Probes) -> Iterable[Finding]:
+    before = probes.clock()
+    row = connection.execute(query("read_server")).fetchone()
+    after = probes.clock()
+    assert row is not None, "a select without from returns a row"
+    now, version, name, login, _ = row
+    major = connection.info.server_version // 10000
+    yield Finding(
+        "database",
+        OLDEST_MAJOR <= major <= NEWEST_MAJOR,
+        f"PostgreSQL {version}, database {name}, login {login}",
+        ""
+        if OLDEST_MAJOR <= major <= NEWEST_MAJOR
+        else f"use PostgreSQL {OLDEST_MAJOR} to {NEWEST_MAJOR}",
+    )
+    skew = now - (before + (after - before) / 2)
+    # The answer may have waited on either way: that much of the difference is not known.
+    certain = max(abs(skew) - (after - before) / 2, timedelta(0))
+    ok = certain <= MOST_SKEW
+    yield Finding(
+        "clock",
+        ok,
+        f"this machine and the database differ by {abs(skew).total_seconds():.3f} s",
+        "" if ok else "let NTP set both clocks: leases and due times are the database's",
+    )
+
+
+def _migrations(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
+    have, want = current_revision(connection), head_revision()
+    ok = have == want
+    yield Finding(
+        "migrations",
+        ok,
+        f"at {have or 'none'}" if ok else f"at {have or 'none'}, this version needs {want}",
+        "" if ok else "run `duebook migrate`",
+    )
+
+
+def _objects(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
+    applied = dict(connection.execute(query("list_applied_objects")).fetchall())
+    present = {(folder, name) for folder, name in connection.execute(query("list_objects_present"))}
+    objects = read_objects(sql_root())
+    gone = [
+        each.path for each in objects if (each.path.partition("/")[0], each.name) not in present
+    ]
+    changed = [
+        each.path
+        for each in objects
+        if each.path not in gone and applied.get(each.path) != each.sha256
+    ]
+    wrong = [f"{path} is missing" for path in gone] + [f"{path} is old" for path in changed]
+    yield Finding(
+        "objects",
+        not wrong,
+        f"{len(objects)} functions and views are current" if not wrong else _some(wrong),
+        "" if not wrong else "run `duebook migrate`",
+    )
+
+
+def _grants(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
+    faults = [
+        row[0] for row in connection.execute(query("find_grant_faults"), {"roles": list(ROLES)})
+    ]
+    yield Finding(
+        "roles",
+        not faults,
+        "analysts read reports only, the receiver records receipts only"
+        if not faults
+        else _some(faults),
+        "" if not faults else "run `duebook migrate`, and revoke what was granted by hand",
+    )
+
+
+def _login(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
+    faults = [row[0] for row in connection.execute(query("find_login_faults"))]
+    yield Finding(
+        "login",
+        not faults,
+        "may write what a night writes" if not faults else _some(faults),
+        "" if not faults else "log in as the owner, or as a login that is granted duebook_app",
+    )
+
+
+def _environment(connection: psycopg.Connection[Any], probes: Probes) -> Iterable[Finding]:
+    row = connection.execute(
+        query("read_environment_state"), {"environment": probes.environment}
+    ).fetchone()
+    assert row is not None, "a select without from returns a row"
+    _, name, is_test, refusal = row
+    yield Finding(
+        "environment",
+        refusal is None,
+        refusal or f"accepted as {name}{', a test database' if is_test else ''}",
+        ""
+        if refusal is None
+        else f"if it may send, run `duebook restore accept {probes.environment}`",
+    )
+
+
+def _database_zones(connection: psycopg.Connection[Any], probes: Probes) -> Iterable[Finding]:
+    """PostgreSQL counts the days of reports in the zones of provider accounts, and nothing else by
+    its own time zone data: there it must agree with Python's, elsewhere an older copy does no harm.
+    """
+    zones = [row[0] for row in connection.execute(query("list_zones_in_use"))]
+    months = [probes.clock() + timedelta(days=30 * month) for month in range(-2, 13)]
+    wrong = []
+    for zone in zones:
+        wrong += _disagreements(connection, zone, months)[:1]
+    older = [
+        zone
+        for zone, at, hours in ZONE_PROBES
+        if _database_offsets(connection, zone, [at]) != {at: hours * 3600}
+    ]
+    detail = f"agrees with Python on {', '.join(zones) or 'UTC'}"
+    if older:
+        detail += f"; older than 2026f for {', '.join(older)}, where no report counts days"
+    yield Finding(
+        "PostgreSQL time zones",
+        not wrong,
+        detail if not wrong else _some(wrong),
+        ""
+        if not wrong
+        else "update the time zone data of the PostgreSQL server: local days of reports are wrong "
+        "until then (due times are computed in Python and are right)",
+    )
+
+
+def _disagreements(
+    connection: psycopg.Connection[Any], zone: str, instants: Sequence[datetime]
+) -> list[str]:
+    found = _database_offsets(connection, zone, instants)
+    if found is None:
+        return [f"PostgreSQL does not know {zone}"]
+    try:
+        local = zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        return [f"Python does not know {zone}"]
+    faults = []
+    for at, seconds in found.items():
+        ours = int((at.astimezone(local).utcoffset() or timedelta()).total_seconds())
+        if ours != seconds:
+            faults.append(
+                f"{zone} on {at:%Y-%m-%d}: PostgreSQL says {seconds / 3600:+g} h, "
+                f"Python {ours / 3600:+g} h"
+            )
+    return faults
+
+
+def _database_offsets(
+    connection: psycopg.Connection[Any], zone: str, instants: Sequence[datetime]
+) -> dict[datetime, int] | None:
+    """Offsets in seconds, or None when PostgreSQL does not know the zone."""
+    values = {"zone": zone, "instants": list(instants)}
+    try:
+        return dict(connection.execute(query("list_offsets"), values).fetchall())
+    except psycopg.errors.InvalidParameterValue:
+        return None
+
+
+def _python_zones() -> Iterable[Finding]:
+    wrong = []
+    for zone, at, hours in ZONE_PROBES:
+        try:
+            offset = at.astimezone(zoneinfo.ZoneInfo(zone)).utcoffset()
+        except zoneinfo.ZoneInfoNotFoundError:
+            wrong.append(f"{zone} is unknown")
+            continue
+        seconds = int((offset or timedelta()).total_seconds())
+        if seconds != hours * 3600:
+            wrong.append(
+                f"{zone} on {at:%Y-%m-%d} is {seconds / 3600:+g} h, should be {hours:+d} h"
+            )
+    folders = ", ".join(zoneinfo.TZPATH)
+    tzdata = importlib.import_module("tzdata")
+    detail = f"tzdata {tzdata.IANA_VERSION} of the pinned package"
+    if folders:
+        wrong.insert(0, f"the system's copy in {folders} is read before the pinned package")
+    yield Finding(
+        "Python time zones",
+        not wrong,
+        detail if not wrong else _some(wrong),
+        ""
+        if not wrong
+        else "set PYTHONTZPATH to nothing (`PYTHONTZPATH=`) in every process that imports duebook"
+        if folders
+        else "install a newer tzdata",
+    )
+
+
+def _connections(config: Config, probes: Probes) -> Iterable[Finding]:
+    wanted: dict[str, list[str]] = {}
+    for name, account in config.provider_accounts.items():
+        if account.connection:
+            wanted.setdefault(account.connection, []).append(f"provider account {name}")
+    used = {kind.channel for kind in config.kinds.values() if kind.enabled}
+    for name, channel in config.channels.items():
+        if channel.connection and name in used:
+            wanted.setdefault(channel.connection, []).append(f"channel {name}")
+    for connection_id, users in sorted(wanted.items()):
+        yield _connection(connection_id, ", ".join(users), probes)
+
+
+def _connection(connection_id: str, users: str, probes: Probes) -> Finding:
+    name = f"connection {connection_id}"
+    remedy = (
+        f"define AIRFLOW_CONN_{connection_id.upper()} or the Airflow connection {connection_id}"
+    )
+    try:
+        found = probes.connection(connection_id)
+    except DuebookError as error:
+        return Finding(name, False, str(error), remedy)
+    if found is None:
+        return Finding(name, False, f"not defined; {users} needs it", remedy)
+    return Finding(name, True, f"defined, for {users}")
+
+
+def _channels(config: Config, probes: Probes) -> Iterable[Finding]:
+    for name in sorted({kind.channel for kind in config.kinds.values() if kind.enabled}):
+        yield _channel(name, probes)
+
+
+def _channel(name: str, probes: Probes) -> Finding:
+    remedy = f"correct [channels.{name}] of duebook.toml, or its connection and login"
+    try:
+        channel = probes.channel(name)
+        detail = asyncio.run(_verify(channel))
+    except TimeoutError:
+        detail = f"no answer in {VERIFY_SECONDS} s"
+        return Finding(f"channel {name}", False, detail, "see that its host can be reached")
+    except UnavailableError as error:
+        return Finding(f"channel {name}", False, str(error), "see that its host can be reached")
+    except DuebookError as error:
+        return Finding(f"channel {name}", False, str(error), remedy)
+    return Finding(f"channel {name}", True, detail)
+
+
+async def _verify(channel: Channel) -> str:
+    async with asyncio.timeout(VERIFY_SECONDS):
+        await channel.open()
+        try:
+            return await channel.verify()
+        finally:
+            await channel.close()
+
+
+def _dags(probes: Probes) -> Iterable[Finding]:
+    if probes.airflow is None:
+        yield Finding("Airflow", True, "not asked: no Airflow is known here")
+        return
+    states = dag_states(probes.airflow)
+    if not states.known:
+        reason = states.reason or "no answer"
+        yield Finding(
+            "Airflow", False, reason, "start it (`duebook up`), or look at its API server"
+        )
+        return
+    missing = [name for name in NEEDED_DAGS if name not in states.paused]
+    paused = sorted(name for name, is_paused in states.paused.items() if is_paused)
+    if missing:
+        remedy = "look at Airflow's import errors and at its DAGs folder"
+        yield Finding("DAGs", False, f"unknown to Airflow: {', '.join(missing)}", remedy)
+    if paused:
+        remedy = f"run `airflow dags unpause {paused[0]}`, or switch them on in the UI"
+        yield Finding("DAGs", False, f"paused, so they never run: {', '.join(paused)}", remedy)
+    if not missing and not paused:
+        yield Finding("DAGs", True, f"{len(states.paused)} known, none paused")
+
+
+def _folders(config: Config) -> Iterable[Finding]:
+    for name, account in config.provider_accounts.items():
+        if account.folder is None:
+            continue
+        label = f"folder of {name}"
+        remedy = f"make it, readable for this user, or correct [provider_accounts.{name}]"
+        if not account.folder.is_dir():
+            yield Finding(label, False, f"{account.folder} is not there", remedy)
+        elif not _is_readable(account.folder):
+            yield Finding(label, False, f"{account.folder} is not readable", remedy)
+        else:
+            count = sum(1 for _ in account.folder.glob(account.pattern))
+            yield Finding(label, True, f"{account.folder}, {count} files like {account.pattern}")
+
+
+def _is_readable(folder: Path) -> bool:
+    try:
+        scan: AbstractContextManager[Any] = os.scandir(folder)
+        with scan as entries:
+            next(iter(entries), None)
+    except OSError:
+        return False
+    return os.access(folder, os.R_OK | os.X_OK)
+
+
+def _disk(probes: Probes) -> Iterable[Finding]:
+    if probes.home is None:
+        return
+    place = next((p for p in (probes.home, *probes.home.parents) if p.exists()), None)
+    if place is None:
+        return
+    usage = shutil.disk_usage(place)
+    ok = usage.free >= LEAST_FREE_BYTES
+    detail = f"{usage.free / (1 << 30):.1f} GiB free for {probes.home}"
+    yield Finding("disk", ok, detail, "" if ok else "make room: the database stops when it is full")
+
+
+def _some(faults: Sequence[str]) -> str:
+    """The first three, and how many more."""
+    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return "; ".join(faults[:3]) + more

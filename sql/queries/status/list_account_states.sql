@@ -1,0 +1,55 @@
+-- name: list_account_states
+-- How each provider account stands: its mode, its newest runs, how fresh, what is open.
+select
+    a.provider_account,
+    a.provider,
+    a.mode,
+    a.notify_from,
+    a.last_full_as_of,
+    a.cursor_position,
+    r.run_id as last_run_id,
+    r.scope as last_run_scope,
+    r.committed_at as last_run_at,
+    r.as_of as last_run_as_of,
+    r.quarantined as last_run_quarantined,
+    f.committed_at as last_full_at,
+    coalesce(d.kinds, '{}'::jsonb) as discrepancies,
+    coalesce(d.open_count, 0) as discrepancy_count,
+    (
+        select count(*) from duebook.settlement_batch as b
+        where b.provider_account = a.provider_account and b.status = 'not_closed'
+    ) as batches_not_closed,
+    (
+        select count(*) from duebook.quarantined_row as q
+        where
+            q.source_kind = 'settlement'
+            and coalesce(q.provider_account, '') = a.provider_account
+    ) as quarantined
+from duebook.provider_account as a
+left outer join lateral (
+    select
+        n.run_id,
+        n.scope,
+        n.committed_at,
+        n.as_of,
+        n.quarantined
+    from duebook.reconciliation_run as n
+    where n.provider_account = a.provider_account
+    order by n.run_id desc
+    limit 1
+) as r on true
+left outer join duebook.reconciliation_run as f on a.last_full_run_id = f.run_id
+left outer join lateral (
+    select
+        jsonb_object_agg(k.kind, k.open_count order by k.kind) as kinds,
+        sum(k.open_count)::bigint as open_count
+    from (
+        select
+            o.kind,
+            count(*) as open_count
+        from duebook.discrepancy as o
+        where o.provider_account = a.provider_account and o.closed_at is null
+        group by o.kind
+    ) as k
+) as d on true
+order by a.provider_account;
