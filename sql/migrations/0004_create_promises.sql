@@ -107,13 +107,14 @@ create table duebook.due (
     channel text not null,
     give_up_at timestamptz not null,
     tries smallint not null default 0,
-    claims smallint not null default 0,
     suspicions smallint not null default 0,
+    claims integer not null default 0,
     safe_retry_until timestamptz,
     primary key (account_id, intent_id)
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
-create index due_by_time on duebook.due (due_at, account_id, intent_id);
-create index due_by_account on duebook.due (account_id, due_at, intent_id);
+create index due_by_time on duebook.due (channel, due_at, intent_id) where suspicions < 2;
+create index due_by_account on duebook.due (channel, account_id, due_at) where suspicions < 2;
+create index due_alone on duebook.due (channel, due_at, intent_id) where suspicions >= 2;
 comment on table duebook.due is 'Scheduled: intents waiting for their time, slim and hot. A claim deletes from here.';
 comment on column duebook.due.account_id is 'Customer account.';
 comment on column duebook.due.intent_id is 'Intent.';
@@ -122,18 +123,28 @@ comment on column duebook.due.kind is 'Kind, as in intent.';
 comment on column duebook.due.channel is 'Channel, as in intent.';
 comment on column duebook.due.give_up_at is 'As in intent.';
 comment on column duebook.due.tries is 'Burnt tries: sends that were tried and failed.';
-comment on column duebook.due.claims is 'Claims so far, sends or not.';
 comment on column duebook.due.suspicions is 'Rescued batches in whose first unresulted window it stood; from 2 on it is claimed alone.';
-comment on column duebook.due.safe_retry_until is 'Until when an idempotent channel recognises a repeat of the first try.';
+comment on column duebook.due.claims is 'Claims so far, sends or not.';
+comment on column duebook.due.safe_retry_until is 'Set when an earlier try may have been accepted: until when the channel recognises its repeat.';
+
+create table duebook.claim_cursor (
+    channel text primary key,
+    account_id text not null
+) with (fillfactor = 50);
+comment on table duebook.claim_cursor is
+'Where the fair pass of the claims of a channel goes on. Losing it costs a round of fairness, nothing else.';
+comment on column duebook.claim_cursor.channel is 'Channel.';
+comment on column duebook.claim_cursor.account_id is 'Last account that was served.';
 
 create table duebook.batch (
     batch_id bigint generated always as identity primary key,
     token uuid not null,
     sender text not null,
-    channel text,
+    channel text not null,
     claimed_at timestamptz not null,
     lease_until timestamptz not null,
     max_age_until timestamptz not null,
+    safe_retry_until timestamptz,
     flush_no integer not null default 0,
     window_start integer not null default 0,
     mark integer not null default 0,
@@ -158,6 +169,7 @@ comment on column duebook.batch.channel is 'Channel of its intents.';
 comment on column duebook.batch.claimed_at is 'When it was claimed.';
 comment on column duebook.batch.lease_until is 'From here on rescue may take it.';
 comment on column duebook.batch.max_age_until is 'A lease is never renewed beyond.';
+comment on column duebook.batch.safe_retry_until is 'Until when an idempotent channel recognises a repeat of a first try made in this batch; null: never.';
 comment on column duebook.batch.flush_no is 'Flushes applied; the next one must follow it.';
 comment on column duebook.batch.window_start is 'First position of the window that may be in I/O.';
 comment on column duebook.batch.mark is 'Positions below it may have been tried; those from it on never were.';
@@ -198,7 +210,7 @@ create table duebook.in_doubt (
     channel text not null,
     give_up_at timestamptz not null,
     tries smallint not null,
-    claims smallint not null,
+    claims integer not null,
     since timestamptz not null default clock_timestamp(),
     look_up_from timestamptz not null,
     primary key (account_id, intent_id)
@@ -208,7 +220,7 @@ comment on column duebook.in_doubt.account_id is 'Customer account.';
 comment on column duebook.in_doubt.intent_id is 'Intent.';
 comment on column duebook.in_doubt.attempt_no is 'Attempt whose end is not known.';
 comment on column duebook.in_doubt.batch_id is 'Batch of that attempt.';
-comment on column duebook.in_doubt.cause is 'Why: connection_lost, sender_died, timeout.';
+comment on column duebook.in_doubt.cause is 'Why: sender_died, retry_unsafe, rescue_failed, or the code of the channel.';
 comment on column duebook.in_doubt.due_at is 'Its due time when it was claimed.';
 comment on column duebook.in_doubt.kind is 'Kind, as in intent.';
 comment on column duebook.in_doubt.channel is 'Channel, as in intent.';
@@ -227,7 +239,7 @@ create table duebook.held (
     channel text not null,
     give_up_at timestamptz not null,
     tries smallint not null,
-    claims smallint not null,
+    claims integer not null,
     suspicions smallint not null default 0,
     safe_retry_until timestamptz,
     detail text,
@@ -239,7 +251,7 @@ create index held_by_retest on duebook.held (retest_at, account_id, intent_id);
 comment on table duebook.held is 'Held: waits for its cause to clear; each sweep tests it again, and it ends too_late at its limit.';
 comment on column duebook.held.account_id is 'Customer account.';
 comment on column duebook.held.intent_id is 'Intent.';
-comment on column duebook.held.cause is 'no_contact, template, zone_unknown, paused, poison, attempt_conflict, environment.';
+comment on column duebook.held.cause is 'no_contact, no_consent, template, zone_unknown, kind_unknown, paused, environment, poison, attempt_conflict, rescue_failed.';
 comment on column duebook.held.due_at is 'Due time it goes back with.';
 comment on column duebook.held.kind is 'Kind, as in intent.';
 comment on column duebook.held.channel is 'Channel, as in intent.';
@@ -270,7 +282,7 @@ comment on column duebook.attempt.account_id is 'Customer account.';
 comment on column duebook.attempt.intent_id is 'Intent.';
 comment on column duebook.attempt.attempt_no is 'Counts the claims of the intent, from 1.';
 comment on column duebook.attempt.batch_id is 'Batch it was claimed in.';
-comment on column duebook.attempt.position is 'Its position there, from 0.';
+comment on column duebook.attempt.position is 'Its order there, from 0; a gap is a row that was set aside.';
 comment on column duebook.attempt.due_at is 'Its due time when claimed.';
 comment on column duebook.attempt.tries is 'Burnt tries before it.';
 comment on column duebook.attempt.suspicions is 'As in due, when claimed.';
@@ -295,7 +307,6 @@ create table duebook.attempt_result (
         result in ('sent', 'done', 'expired', 'deferred', 'failed', 'unknown', 'held', 'skipped')
     )
 );
-create index attempt_result_by_batch on duebook.attempt_result (batch_id, flush_no);
 comment on table duebook.attempt_result is 'How an attempt went, written by the flush. Append-only, one per attempt.';
 comment on column duebook.attempt_result.account_id is 'Customer account.';
 comment on column duebook.attempt_result.intent_id is 'Intent.';
@@ -307,7 +318,7 @@ comment on column duebook.attempt_result.reason is 'Why, in the gate''s words or
 comment on column duebook.attempt_result.provider_code is 'Code of the provider''s answer.';
 comment on column duebook.attempt_result.provider_message_id is 'The provider''s id of the message.';
 comment on column duebook.attempt_result.finished_at is 'When the answer was there.';
-comment on column duebook.attempt_result.is_late is 'True when the batch had been rescued before the flush.';
+comment on column duebook.attempt_result.is_late is 'True when the batch had been rescued before the flush, or the key had ended otherwise.';
 
 create table duebook.outcome (
     account_id text not null,

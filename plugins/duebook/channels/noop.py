@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from duebook.channels.base import Message, SendResult
+
+_ACCEPTED = SendResult("accepted", code="250")
 
 
 class NoopChannel:
@@ -34,6 +37,13 @@ class NoopChannel:
             raise RuntimeError("the channel is not open")
         self.sent += 1
         return SendResult("accepted", message.message_id, "250")
+
+    async def send_keys(self, operation_keys: Sequence[str]) -> list[SendResult]:
+        """A whole window at once (services.deliver.BulkChannel): nothing needs to be rendered."""
+        if not self._is_open:
+            raise RuntimeError("the channel is not open")
+        self.sent += len(operation_keys)
+        return [_ACCEPTED] * len(operation_keys)
 
     async def close(self) -> None:
         self._is_open = False

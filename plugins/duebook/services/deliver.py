@@ -1,0 +1,562 @@
+"""One sender: claims a batch, sends it window by window, flushes, and claims the next.
+
+The database is spoken to synchronously, between windows; only a window's sends run in an event
+loop. Nothing here reads the wall clock: what is due and how long a lease lasts is the database's,
+and the deadline of a window is on a clock that counts suspension, taken before the transaction
+that grants the lease. So a sender that was stopped for longer than its lease sends nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Final, Protocol, Self, TypeVar, cast, runtime_checkable
+from uuid import UUID, uuid4
+
+import psycopg
+import structlog
+
+from duebook.channels.base import Channel, Message, SendResult, message_id_for
+from duebook.channels.render import RenderError, render
+from duebook.db.connect import Connect, describe, is_away, unavailable
+from duebook.db.sql import query
+from duebook.domain.backoff import retry_delay
+from duebook.domain.gate import find_zone
+from duebook.errors import ConfigurationError, RefusedError, UnavailableError
+from duebook.services.flush import (
+    Claimed,
+    Ending,
+    Flush,
+    Flushed,
+    Pause,
+    Window,
+    apply_flush,
+    read_message_facts,
+)
+from duebook.services.judge import (
+    Policies,
+    ending_of,
+    hold,
+    is_about_channel,
+    is_address_dead,
+    judge_rows,
+    message_facts,
+)
+
+_log = structlog.get_logger(__name__)
+
+_BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_MARGIN: Final = timedelta(seconds=0.5)
+_SMALLEST_WINDOW: Final = 10
+_REPEATS: Final = 5
+_LONGEST_PAUSE: Final = timedelta(hours=24)
+_TOOK_A_TOKEN: Final = frozenset({"sent", "unknown", "failed"})
+
+T = TypeVar("T")
+
+
+def boottime() -> float:
+    """Seconds on a clock that goes on while the process or the machine is stopped."""
+    return time.clock_gettime(_BOOTTIME)
+
+
+@runtime_checkable
+class BulkChannel(Protocol):
+    """A channel that takes a whole window in one call and needs no rendering."""
+
+    async def send_keys(self, operation_keys: Sequence[str]) -> Sequence[SendResult]:
+        """The answer to each key, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SenderOptions:
+    """How one sender works. `window_seconds` bounds a window beside its number of messages."""
+
+    name: str
+    environment: str
+    batch_size: int
+    lease: timedelta
+    max_age: timedelta
+    window_messages: Mapping[str, int]
+    default_window: int
+    window_time: timedelta
+    due_offset: timedelta
+    reconnect_for: timedelta
+    mail_senders: Mapping[str, str | None]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a sender did, in attempts."""
+
+    claimed: int = 0
+    sent: int = 0
+    done: int = 0
+    deferred: int = 0
+    expired: int = 0
+    unknown: int = 0
+    held: int = 0
+    skipped: int = 0
+    released: int = 0
+    late: int = 0
+    stale_starts: int = 0
+    set_aside: int = 0
+    batches: int = 0
+    windows: int = 0
+
+    def add(self, endings: Sequence[Ending]) -> None:
+        """Count results that were flushed."""
+        for ending in endings:
+            name = "deferred" if ending.result == "failed" else ending.result
+            setattr(self, name, getattr(self, name) + 1)
+
+
+@dataclass(slots=True)
+class _Batch:
+    batch_id: int
+    token: UUID
+    channel: str
+    size: int
+    follows: int = 0
+    position: int = 0
+    endings: list[Ending] = field(default_factory=list)
+    suppressed: list[tuple[str, str]] = field(default_factory=list)
+    pause: Pause | None = None
+    unsent: int = 0
+    has_tokens: bool = True
+    had_pauses: bool = False
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What a window's sends came to: one answer per started message, in order."""
+
+    answers: list[tuple[SendResult, float]]
+    is_stale: bool
+
+
+class Sender:
+    """Works batches of the given channels over one connection, until told to stop.
+
+    `should_stop` is asked between messages and batches: what is in flight is finished and flushed,
+    the rest of the batch is given back. Use as a context manager.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        options: SenderOptions,
+        channels: Mapping[str, Channel],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        for channel in channels.values():
+            if options.lease <= channel.io_timeout + options.window_time + _MARGIN:
+                raise ConfigurationError(
+                    f"the lease must be longer than the time-out of channel {channel.name} "
+                    f"plus {options.window_time.total_seconds():g} s"
+                )
+        self.counts = Counts()
+        self._connect = connect
+        self._options = options
+        self._channels = channels
+        self._should_stop = should_stop
+        self._conn: psycopg.Connection[Any] | None = None
+        self._runner = asyncio.Runner()
+        self._opened: list[Channel] = []
+        self._windows: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            for channel in self._channels.values():
+                self._runner.run(channel.open())
+                self._opened.append(channel)
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        for channel in self._opened:
+            try:
+                self._runner.run(channel.close())
+            except Exception as error:
+                _log.warning("channel_close_failed", channel=channel.name, error=type(error).__name__)
+        self._opened.clear()
+        self._runner.close()
+        if self._conn is not None:
+            self._conn.close()
+            self._conn = None
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels that this sender serves."""
+        return tuple(self._channels)
+
+    def window_of(self, channel: str) -> int:
+        """The most messages that a window of `channel` may hold."""
+        return self._options.window_messages.get(channel, self._options.default_window)
+
+    def transact(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Run `work`, which is safe to repeat, over a connection that is made again when lost.
+
+        Raises UnavailableError when the database stays away for `reconnect_for`.
+        """
+        deadline = boottime() + self._options.reconnect_for.total_seconds()
+        pause, repeats = 0.05, 0
+        while True:
+            try:
+                if self._conn is None:
+                    self._conn = self._connect()
+                    # Estimates of a moment must not choose the plan of the next.
+                    self._conn.execute(query("pin_plans"))
+                return work(self._conn)
+            except psycopg.errors.TransactionRollback:
+                repeats += 1
+                if repeats >= _REPEATS:
+                    raise
+            except psycopg.Error as error:
+                if not is_away(error):
+                    raise
+                self._drop_connection()
+                if boottime() >= deadline:
+                    raise unavailable(error) from None
+                _log.warning("database_lost", sender=self._options.name, error=describe(error))
+            except UnavailableError:
+                self._drop_connection()
+                if boottime() >= deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+
+    def _drop_connection(self) -> None:
+        if self._conn is not None:
+            self._conn.close()
+            self._conn = None
+
+    def claim_and_send(self, channel: str, *, alone: bool = False) -> int:
+        """One batch of `channel`, from claim to last flush. Returns how many rows left due."""
+        batch, moved = self._claim(channel, alone=alone)
+        if batch is not None:
+            self.counts.batches += 1
+            self.counts.claimed += batch.size
+            self._work(batch)
+        return moved
+
+    def _claim(self, channel: str, *, alone: bool) -> tuple[_Batch | None, int]:
+        options, token = self._options, uuid4()
+        safe_retry_for = self._channels[channel].safe_retry_for
+        is_repeat = False
+
+        def claim(conn: psycopg.Connection[Any]) -> tuple[int | None, int, int]:
+            nonlocal is_repeat
+            if is_repeat:
+                found = conn.execute(query("find_batch_by_token"), {"token": token}).fetchone()
+                if found is not None:
+                    return found[0], found[1], 0
+            is_repeat = True
+            row = conn.execute(
+                query("claim_batch"),
+                {
+                    "token": token,
+                    "sender": options.name,
+                    "channel": channel,
+                    "batch_size": options.batch_size,
+                    "lease": options.lease,
+                    "max_age": options.max_age,
+                    "safe_retry_for": safe_retry_for,
+                    "due_offset": options.due_offset,
+                    "alone": alone,
+                },
+                prepare=True,
+            ).fetchone()
+            assert row is not None  # noqa: S101  the function returns one row
+            return cast("tuple[int | None, int, int]", row)
+
+        batch_id, size, set_aside = self.transact(claim)
+        self.counts.set_aside += set_aside
+        if batch_id is None:
+            return None, set_aside
+        return _Batch(batch_id, token, channel, size), size + set_aside
+
+    def _work(self, batch: _Batch) -> None:
+        while batch.position < batch.size and not self._should_stop() and batch.pause is None:
+            start = batch.position
+            mark = min(start + self._window_size(batch.channel), batch.size)
+            started_at = boottime()
+            flushed = self._flush_and_open(batch, start, mark)
+            window = flushed.window
+            if window is None:
+                return
+            if not self._run_window(batch, window, start, mark, started_at):
+                break
+        self._close(batch)
+
+    def _window_size(self, channel: str) -> int:
+        return self._windows.get(channel) or self.window_of(channel)
+
+    def _flush_and_open(self, batch: _Batch, start: int, mark: int) -> Flushed:
+        flush = replace(
+            self._flush_of(batch), action="open", start=start, mark=mark, renews=bool(batch.endings)
+        )
+        try:
+            return self._flush(batch, flush)
+        except psycopg.Error:
+            # The next window can't be opened; what was sent is known, and must not be in doubt.
+            self._flush(batch, replace(flush, action="keep"))
+            raise
+
+    def _flush_of(self, batch: _Batch) -> Flush:
+        return Flush(
+            batch_id=batch.batch_id,
+            token=batch.token,
+            follows=batch.follows,
+            channel=batch.channel,
+            environment=self._options.environment,
+            lease=self._options.lease,
+            endings=batch.endings,
+            action="keep",
+            pause=batch.pause,
+            resets_pauses=batch.had_pauses
+            and any(ending.result == "sent" for ending in batch.endings),
+            suppressed=batch.suppressed,
+        )
+
+    def _flush(self, batch: _Batch, flush: Flush) -> Flushed:
+        flushed = self.transact(lambda conn: apply_flush(conn, flush))
+        self.counts.late += flushed.late + flushed.not_counted
+        if not flushed.late:
+            self.counts.add(flush.endings)
+        self.counts.released += flushed.released
+        if flushed.late:
+            _log.warning(
+                "late_flush", batch_id=batch.batch_id, sender=self._options.name, late=flushed.late
+            )
+        batch.follows += 1
+        batch.unsent += sum(1 for each in flush.endings if each.result not in _TOOK_A_TOKEN)
+        batch.endings = []
+        batch.suppressed = []
+        return flushed
+
+    def _close(self, batch: _Batch) -> None:
+        release_from = batch.position if batch.position < batch.size else None
+        unsent = sum(1 for each in batch.endings if each.result not in _TOOK_A_TOKEN)
+        flush = replace(
+            self._flush_of(batch),
+            action="close",
+            release_from=release_from,
+            unsent=batch.unsent + unsent,
+            returns_tokens=batch.has_tokens,
+        )
+        self._flush(batch, flush)
+
+    def _run_window(
+        self, batch: _Batch, window: Window, start: int, mark: int, started_at: float
+    ) -> bool:
+        """Gate and send one window. False: the batch is not to be worked on."""
+        channel = self._channels[batch.channel]
+        self.counts.windows += 1
+        rules = window.rules
+        batch.has_tokens, batch.had_pauses = rules.has_tokens, rules.consecutive_pauses > 0
+        if rules.environment_refusal is not None:
+            self._close(batch)
+            raise RefusedError(rules.environment_refusal)
+        if rules.paused_until is not None and rules.paused_until > window.now:
+            return False
+        opened_at = boottime()
+        lease_end = started_at + window.lease_left.total_seconds()
+        deadline = lease_end - (channel.io_timeout + _MARGIN).total_seconds()
+        safety = channel.io_timeout + self._options.window_time
+        policies = Policies(rules)
+        to_send, endings = judge_rows(window.rows, policies, window.now, safety)
+        messages, failed = self._render(to_send, window.now, channel)
+        endings += failed
+        unrendered = {ending.row.position for ending in failed}
+        to_send = [row for row in to_send if row.position not in unrendered]
+        window_end = min(deadline, opened_at + self._options.window_time.total_seconds())
+        sent = self._runner.run(self._send(channel, to_send, messages, deadline, window_end))
+        next_position = mark
+        if len(sent.answers) < len(to_send):
+            next_position = to_send[len(sent.answers)].position
+            endings = [ending for ending in endings if ending.row.position < next_position]
+        if sent.is_stale:
+            self.counts.stale_starts += mark - next_position
+        clock = _Clock(window.now, opened_at)
+        look_up_from = clock.at(lease_end) + channel.io_timeout
+        self._judge_answers(batch, to_send, sent, policies, clock, look_up_from)
+        batch.endings += endings
+        batch.position = next_position
+        self._adapt(batch.channel, next_position - start, mark - start, boottime() - opened_at)
+        return not sent.is_stale and window.age_left > channel.io_timeout + safety + _MARGIN
+
+    def _render(
+        self, rows: Sequence[Claimed], now: datetime, channel: Channel
+    ) -> tuple[list[Message], list[Ending]]:
+        if not rows or isinstance(channel, BulkChannel):
+            return [], []
+        facts = self.transact(lambda conn: read_message_facts(conn, rows))
+        sender = self._options.mail_senders.get(channel.name)
+        messages: list[Message] = []
+        failed: list[Ending] = []
+        for row in rows:
+            try:
+                messages.append(_message(row, facts[row.account_id, row.intent_id], sender))
+            except RenderError as error:
+                failed.append(hold(row, now, "template", error.field))
+            except Exception as error:  # one bad row never stops a window
+                failed.append(hold(row, now, "template", type(error).__name__))
+        return messages, failed
+
+    async def _send(
+        self,
+        channel: Channel,
+        rows: Sequence[Claimed],
+        messages: Sequence[Message],
+        deadline: float,
+        window_end: float,
+    ) -> _Sent:
+        if not rows:
+            return _Sent([], is_stale=False)
+        if isinstance(channel, BulkChannel):
+            if boottime() >= deadline or self._should_stop():
+                return _Sent([], is_stale=boottime() >= deadline)
+            answers = await channel.send_keys([row.operation_key or "" for row in rows])
+            finished = boottime()
+            return _Sent([(answer, finished) for answer in answers], is_stale=False)
+        window = _WindowOfSends(channel, messages, window_end, self._should_stop)
+        sent = await window.run()
+        return _Sent(sent, is_stale=len(sent) < len(rows) and boottime() >= deadline)
+
+    def _judge_answers(
+        self,
+        batch: _Batch,
+        rows: Sequence[Claimed],
+        sent: _Sent,
+        policies: Policies,
+        clock: _Clock,
+        look_up_from: datetime,
+    ) -> None:
+        others_accepted = any(answer.status == "accepted" for answer, _ in sent.answers)
+        pauses: list[SendResult] = []
+        for row, (answer, finished) in zip(rows, sent.answers, strict=False):
+            ending = ending_of(
+                row,
+                answer,
+                clock.at(finished),
+                policies,
+                others_accepted=others_accepted,
+                look_up_from=look_up_from,
+            )
+            batch.endings.append(ending)
+            if answer.status == "later" and is_about_channel(
+                answer, others_accepted=others_accepted
+            ):
+                pauses.append(answer)
+            if is_address_dead(answer):
+                batch.suppressed.append((row.account_id, answer.code or "refused"))
+        if pauses:
+            batch.pause = _pause(pauses, policies.rules.consecutive_pauses + 1)
+
+    def _adapt(self, channel: str, started: int, offered: int, seconds: float) -> None:
+        """A window holds what can be started in its time: so a death leaves little in doubt."""
+        if started < offered:
+            self._windows[channel] = max(_SMALLEST_WINDOW, started)
+        elif seconds < self._options.window_time.total_seconds() / 2:
+            self._windows[channel] = min(self.window_of(channel), 2 * self._window_size(channel))
+
+
+class _Clock:
+    """The database's clock, carried on by CLOCK_BOOTTIME since it was read."""
+
+    def __init__(self, now: datetime, read_at: float) -> None:
+        self._now = now
+        self._read_at = read_at
+        self._last: tuple[float, datetime] | None = None
+
+    def at(self, instant: float) -> datetime:
+        if self._last is None or self._last[0] != instant:
+            self._last = (instant, self._now + timedelta(seconds=instant - self._read_at))
+        return self._last[1]
+
+
+class _WindowOfSends:
+    """Starts messages in order, some at a time, until the window ends or the channel says later."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        messages: Sequence[Message],
+        window_end: float,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self._channel = channel
+        self._messages = messages
+        self._window_end = window_end
+        self._should_stop = should_stop
+        self._next = 0
+        self._is_paused = False
+        self._answers: dict[int, tuple[SendResult, float]] = {}
+
+    async def run(self) -> list[tuple[SendResult, float]]:
+        workers = min(self._channel.max_concurrency, len(self._messages))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work())
+        return [self._answers[number] for number in range(self._next)]
+
+    def _may_start(self) -> bool:
+        return (
+            self._next < len(self._messages)
+            and not self._is_paused
+            and boottime() < self._window_end
+            and not self._should_stop()
+        )
+
+    async def _work(self) -> None:
+        while self._may_start():
+            number, self._next = self._next, self._next + 1
+            answer = await self._send(self._messages[number])
+            if answer.status == "later" and is_about_channel(answer, others_accepted=False):
+                self._is_paused = True
+            self._answers[number] = (answer, boottime())
+
+    async def _send(self, message: Message) -> SendResult:
+        try:
+            return await self._channel.send(message)
+        except Exception as error:
+            # A channel never raises; one that does may have sent.
+            name = type(error).__name__
+            _log.error("channel_failed", channel=self._channel.name, error=name)
+            return SendResult("unknown", code=name, detail="the channel failed")
+
+
+def _message(row: Claimed, facts: Mapping[str, Any], sender: str | None) -> Message:
+    zone = find_zone(row.recipient_zone) or UTC
+    rendered = render(row.kind, message_facts(facts, zone))
+    return Message(
+        operation_key=row.operation_key or "",
+        message_id=message_id_for(row.account_id, row.operation_key or "", sender),
+        recipient=row.address or "",
+        subject=rendered.subject,
+        text=rendered.text,
+        html=rendered.html,
+    )
+
+
+def _pause(answers: Sequence[SendResult], n: int) -> Pause:
+    wait = retry_delay(n, jitter=random.random())  # noqa: S311
+    asked = max((answer.retry_after or timedelta(0) for answer in answers), default=timedelta(0))
+    return Pause(min(max(wait, asked), _LONGEST_PAUSE), answers[0].code or "later")

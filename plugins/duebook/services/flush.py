@@ -1,0 +1,427 @@
+"""The transaction between two windows of sends: results in, mark moved, the gate's facts out.
+
+It checks the batch's token first and names the flush that it follows, so it may be repeated after a
+lost acknowledgement. Results and outcomes go in by COPY; when a key or an attempt has ended
+otherwise, the same transaction is repeated by INSERT past the conflicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg import errors
+from psycopg.rows import class_row, dict_row
+
+from duebook.db.sql import query
+
+Place = Literal["due", "in_doubt", "held", "proposed"]
+
+ENDINGS = frozenset({"sent", "done", "expired"})
+_SLOW_REPEATS = 10
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+class Claimed(NamedTuple):
+    """One intent of a window with the gate's facts, as read_window_facts gives them."""
+
+    position: int
+    account_id: str
+    intent_id: int
+    attempt_no: int
+    operation_key: str | None
+    kind: str
+    payment_id: str | None
+    change_id: int | None
+    ownership: str
+    intended_local: datetime | None
+    zone: str | None
+    give_up_at: datetime
+    due_at: datetime
+    tries: int
+    safe_retry_until: datetime | None
+    has_outcome: bool
+    suppression_reason: str | None
+    address: str | None
+    recipient_zone: str | None
+    region: str | None
+    is_consent_granted: bool | None
+    requests: list[str] | None
+    is_settled_meanwhile: bool
+    newer_due: int
+    is_claimed_elsewhere: bool
+    sent_attempt_no: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where an intent goes that has not ended. `due_at` None keeps its due time."""
+
+    place: Place
+    reason: str
+    due_at: datetime | None = None
+    detail: str | None = None
+    burns: bool = False
+    look_up_from: datetime | None = None
+    retest_at: datetime | None = None
+
+
+class Ending(NamedTuple):
+    """How one attempt went. `adopts` is an earlier attempt of the key that is known to be sent."""
+
+    row: Claimed
+    result: str
+    reason: str | None
+    finished_at: datetime
+    provider_code: str | None = None
+    provider_message_id: str | None = None
+    move: Move | None = None
+    adopts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the gate needs once a window."""
+
+    environment_refusal: str | None
+    is_channel_enabled: bool
+    paused_until: datetime | None
+    has_tokens: bool
+    consecutive_pauses: int
+    quiet_hours: list[list[str | None]] | None
+    kinds: dict[str, list[Any]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """An opened window. `now` is the database's clock; what is left counts from it."""
+
+    now: datetime
+    lease_left: timedelta
+    age_left: timedelta
+    rules: Rules
+    rows: list[Claimed]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The whole channel rests."""
+
+    wait: timedelta
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """One flush. Opens the window [start, mark), or keeps the mark, or closes the batch.
+
+    `release_from`: on closing, the first position that was never tried. `unsent`: messages whose
+    tokens go back to the budget.
+    """
+
+    batch_id: int
+    token: UUID
+    follows: int
+    channel: str
+    environment: str
+    lease: timedelta
+    endings: Sequence[Ending]
+    action: Literal["open", "keep", "close"]
+    start: int = 0
+    mark: int = 0
+    renews: bool = False
+    release_from: int | None = None
+    unsent: int = 0
+    returns_tokens: bool = False
+    pause: Pause | None = None
+    resets_pauses: bool = False
+    suppressed: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(slots=True)
+class Flushed:
+    """What a flush did. `is_gone`: the batch is not this sender's any more."""
+
+    is_gone: bool = False
+    late: int = 0
+    not_counted: int = 0
+    released: int = 0
+    window: Window | None = field(default=None)
+
+
+def apply_flush(conn: psycopg.Connection[Any], flush: Flush) -> Flushed:
+    """Apply `flush` in one transaction, past conflicts if there are any. Safe to repeat.
+
+    Raises psycopg.Error; nothing was applied then, or (a lost connection) it is not known.
+    """
+    try:
+        with conn.transaction():
+            return _apply(conn, flush, is_slow=False)
+    except errors.UniqueViolation:
+        pass
+    for _ in range(_SLOW_REPEATS):
+        try:
+            with conn.transaction():
+                return _apply(conn, flush, is_slow=True)
+        except errors.SerializationFailure:
+            continue
+    with conn.transaction():
+        return _apply(conn, flush, is_slow=True)
+
+
+def _apply(conn: psycopg.Connection[Any], flush: Flush, *, is_slow: bool) -> Flushed:
+    keys = {"batch_id": flush.batch_id, "token": flush.token}
+    locked = conn.execute(query("lock_batch"), keys, prepare=True).fetchone()
+    done = Flushed()
+    if locked is None:
+        return _after_the_end(conn, flush, keys)
+    if locked[0] == flush.follows:
+        _write_endings(conn, flush, done, is_slow)
+        _write_channel_state(conn, flush)
+        if flush.action == "close":
+            _close(conn, flush, done)
+            return done
+        position = _advance(conn, flush, locked[1])
+    elif locked[0] == flush.follows + 1:
+        # Applied already; only its acknowledgement was lost.
+        position = conn.execute(query("read_batch"), keys).fetchone()
+    else:
+        raise AssertionError(f"batch {flush.batch_id}: flush {flush.follows + 1} is out of order")
+    if flush.action == "open":
+        done.window = _read_window(conn, flush, position)
+    return done
+
+
+def _after_the_end(
+    conn: psycopg.Connection[Any], flush: Flush, keys: dict[str, Any]
+) -> Flushed:
+    ended = conn.execute(query("find_batch_end"), keys).fetchone()
+    if ended is not None and ended[1] > flush.follows:
+        return Flushed(is_gone=True)
+    kept = conn.execute(
+        query("record_late_results"),
+        {
+            "batch_id": flush.batch_id,
+            "flush_no": flush.follows + 1,
+            "results": _results_json(flush.endings),
+        },
+    ).fetchone()
+    _suppress(conn, flush)
+    return Flushed(is_gone=True, late=kept[0] if kept else 0)
+
+
+def _write_endings(
+    conn: psycopg.Connection[Any], flush: Flush, done: Flushed, is_slow: bool
+) -> None:
+    endings = flush.endings
+    if not endings:
+        return
+    if is_slow:
+        counted = {
+            (account_id, intent_id, attempt_no)
+            for account_id, intent_id, attempt_no, counts in conn.execute(
+                query("append_results"),
+                {
+                    "batch_id": flush.batch_id,
+                    "flush_no": flush.follows + 1,
+                    "results": _results_json(endings),
+                },
+            )
+            if counts
+        }
+        endings = [each for each in endings if _key(each) in counted]
+        done.not_counted = len(flush.endings) - len(endings)
+    else:
+        _copy_endings(conn, flush)
+    _move(conn, flush.batch_id, endings)
+    _adopt(conn, endings)
+    _suppress(conn, flush)
+
+
+def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
+    # One literal a window: what is the same in each line is formatted once.
+    tail = f"\t{flush.batch_id}\t{flush.follows + 1}\t"
+    results: list[str] = []
+    outcomes: list[str] = []
+    for row, result, reason, finished_at, code, message_id, _, _ in flush.endings:
+        account_id = row.account_id.translate(_ESCAPES)
+        at = finished_at.isoformat()
+        why, sent_id = _text(reason), _text(message_id)
+        results.append(
+            f"{account_id}\t{row.intent_id}\t{row.attempt_no}{tail}{result}\t{why}\t{_text(code)}"
+            f"\t{sent_id}\t{at}\n"
+        )
+        if result in ENDINGS:
+            local = r"\N" if row.intended_local is None else row.intended_local.isoformat()
+            outcomes.append(
+                f"{account_id}\t{_text(row.operation_key)}\t{row.intent_id}\t{row.kind}\t"
+                f"{_text(row.payment_id)}\t{result}\t{why}\t{local}\t{_text(row.zone)}\t"
+                f"{row.due_at.isoformat()}\t{at}\t{row.attempt_no}\t{sent_id}\n"
+            )
+    with conn.cursor() as cursor:
+        with cursor.copy(query("copy_attempt_results")) as copy:
+            copy.write("".join(results))
+        if outcomes:
+            with cursor.copy(query("copy_outcomes")) as copy:
+                copy.write("".join(outcomes))
+
+
+def _text(value: str | None) -> str:
+    return r"\N" if value is None else value.translate(_ESCAPES)
+
+
+def _key(ending: Ending) -> tuple[str, int, int]:
+    return ending.row.account_id, ending.row.intent_id, ending.row.attempt_no
+
+
+def _move(conn: psycopg.Connection[Any], batch_id: int, endings: Sequence[Ending]) -> None:
+    moves = [
+        {
+            "account_id": each.row.account_id,
+            "intent_id": each.row.intent_id,
+            "attempt_no": each.row.attempt_no,
+            "place": each.move.place,
+            "due_at": _iso(each.move.due_at),
+            "reason": each.move.reason,
+            "detail": each.move.detail,
+            "burns": each.move.burns,
+            "look_up_from": _iso(each.move.look_up_from),
+            "retest_at": _iso(each.move.retest_at),
+        }
+        for each in endings
+        if each.move is not None
+    ]
+    if moves:
+        conn.execute(query("move_attempted"), {"batch_id": batch_id, "moves": json.dumps(moves)})
+
+
+def _adopt(conn: psycopg.Connection[Any], endings: Sequence[Ending]) -> None:
+    adopted = [each for each in endings if each.adopts is not None]
+    if adopted:
+        conn.execute(
+            query("adopt_late_results"),
+            {
+                "account_ids": [each.row.account_id for each in adopted],
+                "intent_ids": [each.row.intent_id for each in adopted],
+                "attempt_nos": [each.adopts for each in adopted],
+            },
+        )
+
+
+def _suppress(conn: psycopg.Connection[Any], flush: Flush) -> None:
+    if flush.suppressed:
+        conn.execute(
+            query("suppress_refused"),
+            {
+                "channel": flush.channel,
+                "account_ids": [account_id for account_id, _ in flush.suppressed],
+                "reasons": [reason for _, reason in flush.suppressed],
+            },
+        )
+
+
+def _results_json(endings: Sequence[Ending]) -> str:
+    return json.dumps(
+        [
+            {
+                "account_id": each.row.account_id,
+                "intent_id": each.row.intent_id,
+                "attempt_no": each.row.attempt_no,
+                "result": each.result,
+                "reason": each.reason,
+                "provider_code": each.provider_code,
+                "provider_message_id": each.provider_message_id,
+                "finished_at": each.finished_at.isoformat(),
+            }
+            for each in endings
+        ]
+    )
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()
+
+
+def _write_channel_state(conn: psycopg.Connection[Any], flush: Flush) -> None:
+    if flush.pause is not None:
+        conn.execute(
+            query("pause_budget"),
+            {
+                "channel": flush.channel,
+                "pause": flush.pause.wait,
+                "reason": flush.pause.reason,
+            },
+        )
+    elif flush.resets_pauses:
+        conn.execute(query("reset_pauses"), {"channel": flush.channel})
+
+
+def _close(conn: psycopg.Connection[Any], flush: Flush, done: Flushed) -> None:
+    if flush.release_from is not None:
+        released = conn.execute(
+            query("release_batch_from"),
+            {"batch_id": flush.batch_id, "from_position": flush.release_from},
+        ).fetchone()
+        done.released = released[0] if released else 0
+    conn.execute(query("close_batch"), {"batch_id": flush.batch_id}, prepare=True)
+    unsent = flush.unsent + done.released
+    if unsent and flush.returns_tokens:
+        conn.execute(query("return_tokens"), {"channel": flush.channel, "tokens": unsent})
+
+
+def _advance(conn: psycopg.Connection[Any], flush: Flush, mark: int) -> Any:
+    is_open = flush.action == "open"
+    return conn.execute(
+        query("advance_batch"),
+        {
+            "batch_id": flush.batch_id,
+            "window_start": flush.start if is_open else mark,
+            "mark": flush.mark if is_open else mark,
+            "renew": flush.renews,
+            "lease": flush.lease,
+        },
+        prepare=True,
+    ).fetchone()
+
+
+def _read_window(conn: psycopg.Connection[Any], flush: Flush, position: Any) -> Window:
+    with conn.cursor(row_factory=class_row(Rules)) as cursor:
+        rules = cursor.execute(
+            query("read_gate_rules"),
+            {"environment": flush.environment, "channel": flush.channel},
+            prepare=True,
+        ).fetchone()
+    assert rules is not None  # noqa: S101  one row by construction
+    rows = conn.execute(
+        query("read_window_facts"),
+        {"batch_id": flush.batch_id, "window_start": flush.start, "mark": flush.mark},
+        prepare=True,
+        binary=True,
+    )
+    return Window(
+        now=position[0],
+        lease_left=timedelta(seconds=position[1]),
+        age_left=timedelta(seconds=position[2]),
+        rules=rules,
+        rows=[Claimed(*row) for row in rows],
+    )
+
+
+def read_message_facts(
+    conn: psycopg.Connection[Any], rows: Sequence[Claimed]
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """What the notices of `rows` say, by (account, intent)."""
+    with conn.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(
+            query("read_message_facts"),
+            {
+                "account_ids": [row.account_id for row in rows],
+                "intent_ids": [row.intent_id for row in rows],
+            },
+        )
+        return {(facts["account_id"], facts["intent_id"]): facts for facts in cursor}

@@ -1,0 +1,223 @@
+"""From the facts of a window to what becomes of each of its intents, before and after I/O.
+
+Pure but for the jitter: the gate decides before the channel is asked, and the channel's answer is
+turned into a result after it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, time, timedelta
+from typing import Any, Final
+
+from duebook.channels.base import SendResult
+from duebook.domain.backoff import retry_delay
+from duebook.domain.catch_up import CatchUpPolicy
+from duebook.domain.gate import Decision, GateFacts, decide
+from duebook.domain.quiet_hours import QuietWindow
+from duebook.services.flush import Claimed, Ending, Move, Rules
+
+# A held intent whose cause only trying again can test is tried again at these distances.
+_FIRST_RETEST: Final = timedelta(minutes=5)
+_LONGEST_RETEST: Final = timedelta(hours=6)
+# Enhanced status (RFC 3463): 1 is about the address, 2 about the mailbox, whatever the basic code.
+_ABOUT_RECIPIENT: Final = re.compile(r"450$|4[0-9]{2} 4\.[12]\.[0-9]+")
+_REPLY: Final = re.compile(r"4(?!21)[0-9]{2}\b")
+_ADDRESS_IS_DEAD: Final = re.compile(r"5[0-9]{2} 5\.(1\.(0|1|2|3|6|10)|2\.1)$")
+
+
+class Policies:
+    """The rules of a window in the gate's types; built once a window."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._kinds = rules.kinds or {}
+        self._catch_up: dict[str, CatchUpPolicy] = {}
+        self._quiet = [
+            (region, kind, QuietWindow(time.fromisoformat(start), time.fromisoformat(end)))
+            for region, kind, start, end in rules.quiet_hours or ()
+            if start is not None and end is not None
+        ]
+
+    def knows(self, kind: str) -> bool:
+        """Whether the kind has a policy; without one nothing is sent."""
+        return kind in self._kinds
+
+    def max_tries(self, kind: str) -> int:
+        """Burnt tries after which a kind gives up."""
+        return int(self._kinds[kind][4])
+
+    def catch_up(self, kind: str) -> CatchUpPolicy:
+        """The catch-up policy of a kind."""
+        policy = self._catch_up.get(kind)
+        if policy is None:
+            mode, window_s, most, spread, _ = self._kinds[kind]
+            policy = CatchUpPolicy(mode, timedelta(seconds=float(window_s)), most, spread)
+            self._catch_up[kind] = policy
+        return policy
+
+    def quiet_windows(self, row: Claimed) -> tuple[QuietWindow, ...]:
+        """The quiet hours that hold for an intent."""
+        return tuple(
+            window
+            for region, kind, window in self._quiet
+            if region in (None, row.region) and kind in (None, row.kind)
+        )
+
+
+def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> Decision:
+    """What the gate says to one intent. `safety` is how long after `now` its I/O may still end."""
+    if not policies.knows(row.kind):
+        return Decision("hold", "kind_unknown")
+    rules = policies.rules
+    safe_retry_until = row.safe_retry_until
+    return decide(
+        GateFacts(
+            due_at=row.due_at,
+            give_up_at=row.give_up_at,
+            ownership=row.ownership,  # type: ignore[arg-type]
+            has_outcome=row.has_outcome,
+            claim_is_held=not row.is_claimed_elsewhere,
+            requests=frozenset(row.requests) if row.requests else frozenset(),  # type: ignore[arg-type]
+            settled_meanwhile=row.is_settled_meanwhile,
+            tries=row.tries,
+            max_tries=policies.max_tries(row.kind),
+            catch_up=policies.catch_up(row.kind),
+            newer_due=row.newer_due,
+            suppressed=row.suppression_reason is not None,
+            consent=_CONSENT[row.is_consent_granted],  # type: ignore[arg-type]
+            quiet_windows=policies.quiet_windows(row) if rules.quiet_hours else (),
+            zone=row.recipient_zone,
+            has_contact=row.address is not None,
+            budget_paused_until=rules.paused_until,
+            channel_enabled=rules.is_channel_enabled,
+            safe_retry_until=None if safe_retry_until is None else safe_retry_until - safety,
+        ),
+        now,
+    )
+
+
+_CONSENT: Final[Mapping[bool | None, str]] = {None: "undecided", True: "granted", False: "refused"}
+
+
+def judge_rows(
+    rows: Sequence[Claimed], policies: Policies, now: datetime, safety: timedelta
+) -> tuple[list[Claimed], list[Ending]]:
+    """The intents to send, in their order, and the endings of those that are not."""
+    to_send: list[Claimed] = []
+    endings: list[Ending] = []
+    for row in rows:
+        ending = _before_gate(row, now)
+        if ending is None:
+            try:
+                decision = gate(row, policies, now, safety)
+            except Exception as error:  # one bad row never stops a window
+                ending = hold(row, now, "gate_failed", type(error).__name__)
+            else:
+                if decision.action == "send":
+                    to_send.append(row)
+                    continue
+                ending = _of_decision(row, decision, now)
+        endings.append(ending)
+    return to_send, endings
+
+
+def _before_gate(row: Claimed, now: datetime) -> Ending | None:
+    if row.operation_key is None:
+        return Ending(row, "skipped", "no_intent", now)
+    if row.sent_attempt_no is not None and not row.has_outcome:
+        return Ending(row, "skipped", "sent_late", now, adopts=row.sent_attempt_no)
+    return None
+
+
+def _of_decision(row: Claimed, decision: Decision, now: datetime) -> Ending:
+    reason = decision.reason or decision.action
+    if decision.action == "expire":
+        return Ending(row, "expired", reason, now)
+    if decision.action == "defer":
+        return Ending(
+            row, "deferred", reason, now, move=Move("due", reason, due_at=decision.until)
+        )
+    if decision.action == "hold":
+        if reason == "retry_unsafe":
+            return Ending(row, "unknown", reason, now, move=Move("in_doubt", reason))
+        return hold(row, now, reason)
+    move = Move("proposed", reason) if reason == "not_owner" else None
+    return Ending(row, "skipped", reason, now, move=move)
+
+
+def hold(row: Claimed, now: datetime, cause: str, detail: str | None = None) -> Ending:
+    """Held with a cause; what only trying again can test is tried at growing distances."""
+    retest_at = None
+    if cause in ("template", "gate_failed"):
+        wait = _FIRST_RETEST * 2 ** min(row.attempt_no - 1, 10)
+        retest_at = now + min(wait, _LONGEST_RETEST)
+    move = Move("held", cause, detail=detail, retest_at=retest_at)
+    return Ending(row, "held", cause, now, move=move)
+
+
+def is_about_channel(answer: SendResult, *, others_accepted: bool) -> bool:
+    """Whether a `later` asks the whole channel to rest, and not just this message to wait.
+
+    A reply about one mailbox is about the message; so is any temporary reply to one message while
+    the channel takes others.
+    """
+    code = answer.code or ""
+    if _ABOUT_RECIPIENT.match(code):
+        return False
+    return not (others_accepted and _REPLY.match(code))
+
+
+def ending_of(
+    row: Claimed,
+    answer: SendResult,
+    now: datetime,
+    policies: Policies,
+    *,
+    others_accepted: bool,
+    look_up_from: datetime,
+    jitter: Callable[[], float] = random.random,
+) -> Ending:
+    """The result of one send from the channel's answer."""
+    code, sent_id = answer.code, answer.provider_message_id
+    if answer.status == "accepted":
+        return Ending(row, "sent", None, now, code, sent_id)
+    if answer.status == "unknown":
+        move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)
+        return Ending(row, "unknown", answer.detail, now, code, sent_id, move)
+    if answer.status == "refused":
+        return Ending(row, "expired", "refused", now, code, sent_id)
+    if is_about_channel(answer, others_accepted=others_accepted):
+        return Ending(row, "deferred", "budget", now, code, move=Move("due", "budget"))
+    tries = row.tries + 1
+    if tries >= policies.max_tries(row.kind):
+        return Ending(row, "expired", "exhausted", now, code)
+    wait = retry_delay(tries, jitter=jitter())
+    if answer.retry_after is not None:
+        wait = max(wait, answer.retry_after)
+    move = Move("due", "retry", due_at=now + wait, burns=True)
+    return Ending(row, "failed", "retry", now, code, move=move)
+
+
+def is_address_dead(answer: SendResult) -> bool:
+    """Whether a refusal says that the address itself will never work."""
+    return answer.status == "refused" and bool(_ADDRESS_IS_DEAD.match(answer.code or ""))
+
+
+def message_facts(facts: Mapping[str, Any], zone: Any) -> dict[str, object]:
+    """What the templates are given; the date is the recipient's."""
+    occurred_at: datetime = facts["occurred_at"]
+    return {
+        "account_id": facts["account_id"],
+        "payment_id": facts["payment_id"],
+        "reference": facts["reference"],
+        "amount_minor": facts["amount_minor"],
+        "expected_minor": facts["expected_minor"],
+        "currency": facts["currency"],
+        "exponent": facts["exponent"],
+        "occurred_on": occurred_at.astimezone(zone).date(),
+        "status_before": facts["before_status"],
+        "status_after": facts["after_status"],
+    }

@@ -1,0 +1,36 @@
+-- name: read_gate_rules
+-- What the gate needs once a window: environment, channel, budget, quiet hours and kinds, as of now.
+select
+    duebook.environment_refusal(:environment::text) as environment_refusal,
+    coalesce(
+        (select c.enabled from duebook.channel as c where c.channel = :channel::text),
+        true
+    ) as is_channel_enabled,
+    b.paused_until,
+    b.tokens is not null as has_tokens,
+    coalesce(b.consecutive_pauses, 0) as consecutive_pauses,
+    (
+        select
+            jsonb_agg(
+                jsonb_build_array(q.region, q.kind, q.from_local::text, q.until_local::text)
+                order by q.quiet_hours_id
+            )
+        from duebook.quiet_hours as q
+        where q.channel is null or q.channel = :channel::text
+    ) as quiet_hours,
+    (
+        select
+            jsonb_object_agg(
+                k.kind,
+                jsonb_build_array(
+                    k.catch_up,
+                    extract(epoch from k.catch_up_window),
+                    k.max_occurrences,
+                    k.spread_per_minute,
+                    k.max_tries
+                )
+            )
+        from duebook.intent_kind as k
+    ) as kinds
+from (select true as only_row) as one
+left join duebook.budget as b on b.channel = :channel::text;
