@@ -1,0 +1,343 @@
+"""The command line: thin commands over the services, one exit code each.
+
+0 done; 1 done, with differences, quarantined rows or violations; 2 input unreadable as a whole or
+refused, nothing applied; 3 provider or database away. Every command takes `--json`.
+"""
+
+from __future__ import annotations
+
+import os
+
+# The pinned tzdata, not the system's zoneinfo, answers for every zone: set before anything asks.
+os.environ.setdefault("PYTHONTZPATH", "")
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import psycopg
+import typer
+from rich.console import Console
+
+from duebook.errors import DuebookError, InputError, RefusedError, UnavailableError
+from duebook.settings import Settings, load_settings
+
+app = typer.Typer(
+    name="duebook",
+    help="Nightly settlement reconciliation in SQL, and notices that end in exactly one outcome.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+ledger_app = typer.Typer(no_args_is_help=True, help="The booked side of payments.")
+contacts_app = typer.Typer(no_args_is_help=True, help="Where accounts are told.")
+restore_app = typer.Typer(no_args_is_help=True, help="After a database was copied or restored.")
+db_app = typer.Typer(no_args_is_help=True, help="The database Duebook works on.")
+app.add_typer(ledger_app, name="ledger")
+app.add_typer(contacts_app, name="contacts")
+app.add_typer(restore_app, name="restore")
+app.add_typer(db_app, name="db")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one command works with: its settings and where it prints."""
+
+    settings: Settings
+    as_json: bool
+    console: Console
+
+    def connect(self) -> Callable[[], psycopg.Connection[Any]]:
+        """A factory of connections.
+
+        Without DUEBOOK_DATABASE_URL the embedded server is started and brought to this version;
+        a database of your own is migrated by `duebook migrate` only.
+        """
+        from duebook.db.connect import ensure_database_url
+        from duebook.services.operate import is_migrated, migrate_database
+
+        ensure_database_url(self.settings)
+        factory = self.connection_factory()
+        if not is_migrated(factory):
+            if self.settings.database_url is not None:
+                raise RefusedError("the database is not at this version: run `duebook migrate`")
+            migrate_database(self.settings)
+        return factory
+
+    def connection_factory(self) -> Callable[[], psycopg.Connection[Any]]:
+        """Connections to whatever is there; nothing is started or changed."""
+        from duebook.db.connect import connect
+
+        return functools.partial(connect, self.settings, autocommit=True)
+
+    def show(self, document: Any, render: str) -> None:
+        """Print the document as JSON, or by the named renderer of `duebook.terminal`."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(document, default=str, ensure_ascii=False) + "\n")
+            return
+        from duebook import terminal
+
+        getattr(terminal, f"render_{render}")(document, self.console)
+
+
+def open_session(as_json: bool) -> Session:
+    """Settings from the environment; prose goes to stdout, or to stderr beside JSON."""
+    return Session(load_settings(), as_json, Console(stderr=as_json, soft_wrap=False))
+
+
+def airflow_probe(settings: Settings) -> Callable[[], Mapping[str, bool]] | None:
+    """Asks the Airflow of this home, where one runs, which DAGs are paused."""
+    from duebook.airflow.local import paused_dags
+
+    return paused_dags(settings)
+
+
+def parse_instant(text: str | None, option: str) -> datetime | None:
+    """An ISO 8601 instant with its offset. Raises InputError naming the option otherwise."""
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            f"{option}: {text!r} is no ISO 8601 instant such as 2026-11-30T02:00:00Z"
+        ) from None
+    if instant.tzinfo is None:
+        raise InputError(f"{option}: {text!r} has no offset; write 2026-11-30T02:00:00Z")
+    return instant
+
+
+@app.command()
+def migrate(as_json: AsJson = False) -> None:
+    """Bring the database to this version: schemas, roles, tables, functions, reports."""
+    from duebook.services.operate import migrate_database
+
+    session = open_session(as_json)
+    session.show(migrate_database(session.settings), "migrate")
+
+
+@app.command()
+def apply(
+    file: Annotated[
+        Path | None, typer.Argument(help="duebook.toml; default: the shipped one.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write provider accounts, kinds, channels and policies of duebook.toml to the database."""
+    from duebook.config import load_config
+    from duebook.services.apply import apply_config
+
+    session = open_session(as_json)
+    config = load_config(file or session.settings.config_file)
+    report = apply_config(session.connect(), config, by=session.settings.operator)
+    session.show(report.to_json(), "apply")
+
+
+@ledger_app.command("import")
+def ledger_import(file: Path, as_json: AsJson = False) -> None:
+    """Import booked payments from CSV; bad rows are named and kept, good ones applied."""
+    from duebook.services.imports import import_ledger
+
+    session = open_session(as_json)
+    report = import_ledger(session.connect(), file)
+    session.show(report.to_json(), "import")
+    raise typer.Exit(report.exit_code)
+
+
+@contacts_app.command("import")
+def contacts_import(file: Path, as_json: AsJson = False) -> None:
+    """Import contacts from CSV; bad rows are named and kept, good ones applied."""
+    from duebook.services.imports import import_contacts
+
+    session = open_session(as_json)
+    report = import_contacts(session.connect(), file)
+    session.show(report.to_json(), "import")
+    raise typer.Exit(report.exit_code)
+
+
+@app.command()
+def reconcile(
+    account: Annotated[str, typer.Option("--account", help="Provider account of duebook.toml.")],
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", help="Settlement file; repeatable.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Judge pending and missing as of.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all, write nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pull what a provider settled, compare it with the ledger, write what changed."""
+    from duebook.services.operate import reconcile_account
+    from duebook.terminal import progress
+
+    session = open_session(as_json)
+    with progress(session.console) as advance:
+        report = reconcile_account(
+            session.connect(),
+            session.settings,
+            account=account,
+            files=tuple(file or ()),
+            as_of=parse_instant(as_of, "--as-of"),
+            dry_run=dry_run,
+            progress=advance,
+        )
+    session.show(report.to_json(), "reconcile")
+    raise typer.Exit(report.exit_code)
+
+
+@app.command()
+def sweep(
+    now: Annotated[
+        str | None, typer.Option("--now", help="Test databases only: due as of.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Claim what is due in bounded batches, send it, and record how each ended."""
+    from duebook.services.operate import sweep_due
+
+    session = open_session(as_json)
+    report = sweep_due(session.connect(), session.settings, now=parse_instant(now, "--now"))
+    session.show(report.to_json(), "sweep")
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """What is promised, what waits, and what needs a person."""
+    from duebook.services.operate import current_status
+
+    session = open_session(as_json)
+    probe = airflow_probe(session.settings)
+    session.show(current_status(session.connect(), session.settings, probe), "status")
+
+
+@app.command()
+def explain(
+    subject: Annotated[
+        str, typer.Argument(help="Operation key, account, payment, reference or run.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """The story of a payment, an account, a key or a run, and why nothing was sent."""
+    from duebook.services.explain import explain as tell
+
+    session = open_session(as_json)
+    session.show(tell(session.connect(), subject).to_json(), "explain")
+
+
+@app.command()
+def check(as_json: AsJson = False) -> None:
+    """Prove the invariants: every intent in one place, one outcome a key, nothing orphaned."""
+    from duebook.services.check import check as prove
+
+    session = open_session(as_json)
+    report = prove(session.connect())
+    session.show(report, "check")
+    raise typer.Exit(1 if report["violations"] else 0)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Look at the database, roles, time zones, connections, mail login and DAGs."""
+    from duebook.services.operate import examine
+
+    session = open_session(as_json)
+    report = examine(
+        session.connection_factory(), session.settings, airflow_probe(session.settings)
+    )
+    session.show(report, "doctor")
+    raise typer.Exit(report["exit_code"])
+
+
+@restore_app.command("accept")
+def restore_accept(
+    name: Annotated[str, typer.Argument(help="Environment this database is from now on.")],
+    test: Annotated[
+        bool, typer.Option("--test", help="A test database: sweep --now is allowed.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Accept a copied or restored database under its new name; until then nothing is sent."""
+    from duebook.services.operate import accept_environment
+
+    session = open_session(as_json)
+    document = accept_environment(session.connect(), name, test, session.settings.operator)
+    session.show(document, "accept")
+
+
+@db_app.command("url")
+def db_url(as_json: AsJson = False) -> None:
+    """Print the URL of the database, password included: for psql on this machine."""
+    from duebook.db.connect import ensure_database_url
+
+    session = open_session(as_json)
+    url = ensure_database_url(session.settings)
+    sys.stdout.write((json.dumps({"url": url}) if as_json else url) + "\n")
+
+
+@app.command()
+def up(as_json: AsJson = False) -> None:
+    """Start the embedded database and Airflow with its UI on loopback; print the login."""
+    from duebook.airflow.local import start_local
+
+    session = open_session(as_json)
+    session.show(start_local(session.settings, session.console), "up")
+
+
+@app.command()
+def down(as_json: AsJson = False) -> None:
+    """End what `up` started."""
+    from duebook.airflow.local import stop_local
+
+    session = open_session(as_json)
+    session.show(stop_local(session.settings), "down")
+
+
+@app.command()
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the stack running at the end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Two nights on real processes: pull, diff, notify; prints what happened at each step."""
+    from duebook.demo.run import run_demo
+
+    session = open_session(as_json)
+    session.show(run_demo(session.settings, session.console, keep=keep), "demo")
+
+
+def main() -> None:
+    """Run one command; a user never sees a traceback of something that can happen."""
+    try:
+        app()
+    except DuebookError as error:
+        fail(error, error.exit_code)
+    except psycopg.OperationalError as error:
+        fail(UnavailableError(f"the database went away: {first_line(error)}"), 3)
+    except KeyboardInterrupt:
+        fail(DuebookError("interrupted; what was committed stays, the next run picks up"), 130)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error of libpq; it names host and port, never a password."""
+    return (str(error).strip().splitlines() or ["no reason given"])[0]
+
+
+def fail(error: Exception, code: int) -> None:
+    """One line on stderr, and as JSON on stdout where that was asked for."""
+    if "--json" in sys.argv:
+        sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
+    sys.stderr.write(f"duebook: {error}\n")
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

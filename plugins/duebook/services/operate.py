@@ -1,0 +1,236 @@
+"""What an operator's command or a DAG's task does, put together from the services.
+
+The only place that joins settings, duebook.toml, connections and services. Where connections come
+from is the caller's: the environment for the command line, Airflow's own look-up inside a task.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psycopg.errors import UndefinedTable
+
+from duebook.connections import ConnectionSpec, connection_from_environment
+from duebook.db.sql import query
+from duebook.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from duebook.channels.base import Channel
+    from duebook.config import Config
+    from duebook.db.connect import Connect
+    from duebook.services.reconcile import Progress, ReconcileReport
+    from duebook.services.sweep import SweepReport
+    from duebook.settings import Settings
+
+ConnectionLookup = Callable[[str], ConnectionSpec | None]
+
+
+def from_environment(conn_id: str) -> ConnectionSpec | None:
+    """The connection as `AIRFLOW_CONN_<ID>` of this process defines it, or None."""
+    return connection_from_environment(conn_id, os.environ)
+
+
+def migrate_database(settings: Settings) -> dict[str, Any]:
+    """Migrate; a database that is new is accepted as this environment, a copied one never is."""
+    from duebook.db.connect import connect_url, ensure_database_url
+    from duebook.db.migrate import migrate
+
+    url = ensure_database_url(settings)
+    report = migrate(url)
+    with connect_url(url, autocommit=True) as conn:
+        conn.execute(
+            query("accept_new_environment"),
+            {
+                "name": settings.environment,
+                "is_test": settings.environment == "test",
+                "accepted_by": settings.operator,
+            },
+        )
+    return {
+        "before": report.before,
+        "after": report.after,
+        "migrations": list(report.migrations),
+        "objects": list(report.objects),
+        "notices": list(report.notices),
+    }
+
+
+def is_migrated(connect: Connect) -> bool:
+    """Whether the database has this version's tables."""
+    from duebook.db.migrate import current_revision, head_revision
+
+    with connect() as conn:
+        try:
+            return current_revision(conn) == head_revision()
+        except UndefinedTable:
+            return False
+
+
+def accept_environment(
+    connect: Connect, name: str, is_test: bool, accepted_by: str
+) -> dict[str, Any]:
+    """Accept the database as the named environment; audited."""
+    with connect() as conn:
+        conn.execute(
+            query("accept_environment"),
+            {"name": name, "is_test": is_test, "accepted_by": accepted_by},
+        )
+    return {"environment": name, "is_test": is_test}
+
+
+def load_configuration(settings: Settings) -> Config:
+    """duebook.toml as the settings name it, else the shipped one."""
+    from duebook.config import load_config
+
+    return load_config(settings.config_file)
+
+
+def reconcile_account(
+    connect: Connect,
+    settings: Settings,
+    *,
+    account: str,
+    files: Sequence[Path] = (),
+    as_of: datetime | None = None,
+    dry_run: bool = False,
+    triggered_by: str | None = None,
+    connections: ConnectionLookup = from_environment,
+    progress: Progress | None = None,
+) -> ReconcileReport:
+    """Reconcile one provider account of duebook.toml; see `duebook.services.reconcile`."""
+    from duebook.services.reconcile import ReconcileRequest, reconcile
+
+    config = load_configuration(settings)
+    request = ReconcileRequest(
+        account=account,
+        files=tuple(files),
+        as_of=as_of,
+        dry_run=dry_run,
+        triggered_by=triggered_by or settings.operator,
+    )
+    return reconcile(
+        connect,
+        request,
+        config,
+        lambda name: make_api_source(config, name, connections),
+        progress,
+    )
+
+
+def make_api_source(config: Config, account: str, connections: ConnectionLookup) -> Any:
+    """The API source of a provider account. Raises ConfigurationError naming what is missing."""
+    from duebook.settlements.stripe import StripeSource
+    from duebook.settlements.stripe_api import make_stripe_client
+
+    block = config.provider_accounts[account]
+    if block.provider != "stripe":
+        raise ConfigurationError(f"provider_accounts.{account}: {block.provider} is no API")
+    conn_id = block.connection or "stripe_default"
+    connection = connections(conn_id)
+    if connection is None or not connection.password:
+        raise ConfigurationError(
+            f"provider_accounts.{account}: the connection {conn_id} with the API key as its "
+            f"password is missing; set AIRFLOW_CONN_{conn_id.upper()}"
+        )
+    client = make_stripe_client(
+        connection.password,
+        base_address=base_address(connection),
+        stripe_account=connection.extra.get("stripe_account"),
+    )
+    return StripeSource(client, reference=block.reference)
+
+
+def base_address(connection: ConnectionSpec) -> str | None:
+    """Where the API is, when the connection names a host; None is the provider's own."""
+    if not connection.host:
+        return None
+    scheme, separator, host = connection.host.rpartition("://")
+    port = f":{connection.port}" if connection.port else ""
+    return f"{scheme if separator else 'https'}://{host}{port}"
+
+
+def sweep_due(
+    connect: Connect,
+    settings: Settings,
+    *,
+    now: datetime | None = None,
+    sender: str = "",
+    max_batches: int | None = None,
+    connections: ConnectionLookup = from_environment,
+) -> SweepReport:
+    """One sender over every channel of duebook.toml; `now` shifts the clock of a test database."""
+    from duebook.services.sweep import SweepRequest, sweep
+
+    config = load_configuration(settings)
+    limits = config.sweep
+    request = SweepRequest(
+        environment=settings.environment,
+        sender=sender,
+        batch_size=limits.batch_size,
+        lease=timedelta(seconds=limits.lease_seconds),
+        time_budget=timedelta(seconds=limits.time_budget_seconds),
+        max_batches=max_batches,
+        due_offset=clock_offset(connect, now),
+    )
+    return sweep(connect, request, make_channels(config, connections), config)
+
+
+def clock_offset(connect: Connect, now: datetime | None) -> timedelta:
+    """How far `now` is from the database's clock."""
+    if now is None:
+        return timedelta(0)
+    with connect() as conn:
+        row = conn.execute(query("read_clock")).fetchone()
+    clock: datetime = row[0] if row else now
+    return now - clock
+
+
+def make_channels(config: Config, connections: ConnectionLookup) -> dict[str, Channel]:
+    """Every channel of duebook.toml that an enabled kind uses, not yet open."""
+    used = {kind.channel for kind in config.kinds.values() if kind.enabled}
+    return {name: open_channel(config, name, connections) for name in sorted(used)}
+
+
+def open_channel(config: Config, name: str, connections: ConnectionLookup) -> Channel:
+    """The channel of one block. Raises ConfigurationError naming its missing connection."""
+    from duebook.channels.registry import make_channel
+
+    block = config.channels[name]
+    connection = connections(block.connection) if block.connection else None
+    if block.connection and connection is None:
+        raise ConfigurationError(
+            f"channels.{name}: the connection {block.connection} is missing; "
+            f"set AIRFLOW_CONN_{block.connection.upper()}"
+        )
+    return make_channel(name, block, connection)
+
+
+def current_status(
+    connect: Connect, settings: Settings, airflow: Callable[[], Mapping[str, bool]] | None = None
+) -> dict[str, Any]:
+    """The document of `duebook status --json`."""
+    from duebook.services.status import status
+
+    config = load_configuration(settings)
+    return status(connect, config, airflow, environment=settings.environment).to_json()
+
+
+def examine(
+    connect: Connect, settings: Settings, airflow: Callable[[], Mapping[str, bool]] | None = None
+) -> dict[str, Any]:
+    """The document of `duebook doctor --json`."""
+    from duebook.services.doctor import Probes, doctor, report
+
+    config = load_configuration(settings)
+    probes = Probes(
+        environment=settings.environment,
+        connection=from_environment,
+        channel=lambda name: open_channel(config, name, from_environment),
+        airflow=airflow,
+        home=settings.home if settings.database_url is None else None,
+    )
+    return report(doctor(connect, config, probes))
