@@ -1,0 +1,351 @@
+"""duebook.toml: provider accounts, kinds, channels, the sweep and routing, validated once.
+
+Durations are ISO 8601 ("P3D", "PT10M"). Nothing that decides whether or when somebody is told has
+a default in code: the file states it. No secret stands in the file: a connection is named, and its
+login comes from the environment or a secrets backend.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+from zoneinfo import available_timezones
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+from pydantic import AfterValidator as After
+from pydantic_core import ErrorDetails
+
+from duebook.errors import ConfigurationError
+
+SHIPPED_NAME: Final = "duebook.toml"
+_ACCOUNT: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
+_DURATION: Final = re.compile(
+    r"P(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
+    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
+)
+
+
+def parse_duration(text: Any) -> timedelta:
+    """An ISO 8601 duration of whole weeks, days, hours, minutes and seconds.
+
+    Years and months are refused: how long they are depends on when they start.
+    """
+    if isinstance(text, timedelta):
+        return text
+    match = _DURATION.fullmatch(text) if isinstance(text, str) else None
+    if match is None or not any(match.groups()) or str(text).endswith("T"):
+        raise ValueError("expected an ISO 8601 duration such as P3D or PT10M")
+    return timedelta(**{unit: int(value) for unit, value in match.groupdict("0").items()})
+
+
+def _known_zone(name: str) -> str:
+    if name not in zone_names():
+        raise ValueError("expected an IANA time zone such as Europe/Amsterdam")
+    return name
+
+
+def _aware(instant: datetime) -> datetime:
+    if instant.tzinfo is None:
+        raise ValueError("expected an instant with its offset such as 2026-11-30T02:00:00Z")
+    return instant
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Every IANA zone of the pinned time zone data."""
+    return frozenset(available_timezones())
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+Zone = Annotated[str, After(_known_zone)]
+Instant = Annotated[datetime, After(_aware)]
+Name = Annotated[str, Field(pattern=_ACCOUNT)]
+Columns = str | tuple[str, ...]
+EntryTypeName = Literal[
+    "charge",
+    "refund",
+    "chargeback",
+    "chargeback_reversal",
+    "fee",
+    "payout",
+    "transfer",
+    "reserve",
+    "conversion",
+    "adjustment",
+    "other",
+]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CsvColumns(_Model):
+    """Which column of a provider's file is what, and how its numbers and dates are written.
+
+    `entry_id` may name several columns; their values together are the identity. Amounts are signed
+    major units in `gross` (also called `amount`) or stand in `debit` and `credit`. What has no
+    column: fee is gross less net or 0, net is gross less fee, net_currency is currency, status is
+    settled, the source's order is arrival.
+    """
+
+    entry_id: Columns
+    type: str | None = None
+    gross: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("amount", "gross"),
+        serialization_alias="amount",
+    )
+    debit: str | None = None
+    credit: str | None = None
+    fee: str | None = None
+    net: str | None = None
+    currency: str
+    net_currency: str | None = None
+    payment_ref: str | None = None
+    provider_payment_ref: str | None = None
+    batch_ref: str | None = None
+    occurred_at: str
+    occurred_time: str | None = None
+    occurred_zone: str | None = None
+    updated_at: str | None = None
+    status: str | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    decimal: Literal[".", ","] = "."
+    thousands: Literal["", ",", ".", " ", "'"] = ""
+    fee_sign: Literal["cost_is_positive", "cost_is_negative"] = "cost_is_positive"
+    dates: Literal["iso", "day_first", "month_first"] = "iso"
+    batches_are_complete: bool = False
+
+    def by_field(self) -> dict[str, str]:
+        """Field to column, `entry_id` split into its parts."""
+        parts = (self.entry_id,) if isinstance(self.entry_id, str) else self.entry_id
+        fields = {f"entry_id_{number}": part for number, part in enumerate(parts, start=1)}
+        for name in _CSV_FIELDS:
+            column = getattr(self, name)
+            if column is not None:
+                fields[name] = column
+        return fields
+
+
+_CSV_FIELDS: Final = (
+    "type",
+    "gross",
+    "debit",
+    "credit",
+    "fee",
+    "net",
+    "currency",
+    "net_currency",
+    "payment_ref",
+    "provider_payment_ref",
+    "batch_ref",
+    "occurred_at",
+    "occurred_time",
+    "occurred_zone",
+    "updated_at",
+    "status",
+)
+
+
+class ProviderAccountConfig(_Model):
+    """One account at one provider."""
+
+    provider: Literal["stripe", "adyen", "csv"]
+    mode: Literal["dry_run", "shadow", "live"]
+    notify_from: Instant | None = None
+    settle_within: Duration
+    zone: Zone
+    look_back: Duration = timedelta(minutes=10)
+    connection: str | None = None
+    folder: Path | None = None
+    pattern: str = "*.csv"
+    reference: Annotated[
+        str, Field(pattern=r"^(charge|payment_intent|metadata\.[^.]{1,40})$")
+    ] = "charge"
+    columns: CsvColumns | None = None
+    types: Mapping[str, EntryTypeName] = Field(default_factory=dict)
+    statuses: Mapping[str, Literal["pending", "settled", "ignored"]] = Field(default_factory=dict)
+
+    def stored_settings(self) -> dict[str, Any]:
+        """What `provider_account.settings` keeps: all that has no column of its own."""
+        return self.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude_defaults=True,
+            exclude={
+                "provider",
+                "mode",
+                "notify_from",
+                "settle_within",
+                "zone",
+                "look_back",
+            },
+        )
+
+
+class KindConfig(_Model):
+    """One kind of notice with its whole policy."""
+
+    enabled: bool
+    channel: Name
+    notify_after: Duration
+    give_up_after: Duration
+    supersedes: bool
+    catch_up: Literal["all", "latest", "skip"]
+    catch_up_window: Duration
+    max_occurrences: Annotated[int, Field(gt=0)]
+    spread_per_minute: Annotated[int, Field(gt=0)]
+    max_tries: Annotated[int, Field(gt=0, lt=1000)]
+    max_claims: Annotated[int, Field(gt=0, lt=1000)]
+
+
+class ChannelConfig(_Model):
+    """One account of a channel; its login comes from the named connection."""
+
+    connection: str | None = None
+    sender: str | None = None
+    window_messages: Annotated[int, Field(gt=0, le=10_000)] = 50
+    io_timeout_seconds: Annotated[float, Field(gt=0, le=120)] = 20
+
+
+class SweepConfig(_Model):
+    """How much one sweep takes, and for how long."""
+
+    batch_size: Annotated[int, Field(gt=0, le=50_000)] = 500
+    lease_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
+    time_budget_seconds: Annotated[int, Field(gt=0, le=900)] = 300
+    senders: Annotated[int, Field(gt=0, le=64)] = 2
+
+
+class RoutingRule(_Model):
+    """Booked payments that name no provider account go to this one when all that is stated fits."""
+
+    provider_account: Name
+    reference_prefix: str | None = None
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
+
+    def fits(self, reference: str, currency: str) -> bool:
+        """Whether the rule takes a payment of that reference and currency."""
+        return reference.startswith(self.reference_prefix or "") and self.currency in (
+            None,
+            currency,
+        )
+
+
+class RoutingConfig(_Model):
+    """Rules in their order, then the default; without either the payment stays unrouted."""
+
+    default: Name | None = None
+    rules: tuple[RoutingRule, ...] = ()
+
+    def route(self, reference: str, currency: str) -> str | None:
+        """The provider account that is to settle such a payment, or None."""
+        for rule in self.rules:
+            if rule.fits(reference, currency):
+                return rule.provider_account
+        return self.default
+
+
+class Config(_Model):
+    """The whole file."""
+
+    provider_accounts: Mapping[Name, ProviderAccountConfig]
+    kinds: Mapping[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")], KindConfig]
+    channels: Mapping[Name, ChannelConfig] = Field(default_factory=dict)
+    sweep: SweepConfig = SweepConfig()
+    routing: RoutingConfig = RoutingConfig()
+
+
+def load_config(path: Path | None = None) -> Config:
+    """Read duebook.toml; None is the shipped one.
+
+    Raises ConfigurationError: one line naming file, key and what was expected.
+    """
+    chosen = path or shipped_path()
+    try:
+        document = tomllib.loads(chosen.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{chosen}: {error.strerror or 'not readable'}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{chosen}: not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{chosen}: {error}") from None
+    return parse_config(document, chosen.name)
+
+
+def shipped_path() -> Path:
+    """The file that comes with Duebook: at the root of a checkout, else inside the package."""
+    here = Path(__file__).resolve()
+    for candidate in (here.parents[2] / SHIPPED_NAME, here.parent / f"_{SHIPPED_NAME}"):
+        if candidate.is_file():
+            return candidate
+    raise ConfigurationError(f"the shipped {SHIPPED_NAME} is not there; set DUEBOOK_CONFIG_FILE")
+
+
+def parse_config(document: Mapping[str, Any], name: str) -> Config:
+    """Validate a document that was read already; `name` stands for the file in an error."""
+    try:
+        config = Config.model_validate(document)
+    except ValidationError as error:
+        raise ConfigurationError(f"{name}: {_one_line(error.errors()[0])}") from None
+    problem = next(_contradictions(config), None)
+    if problem is not None:
+        raise ConfigurationError(f"{name}: {problem}")
+    return config
+
+
+def _one_line(error: ErrorDetails) -> str:
+    key = ".".join(str(part) for part in error["loc"] if part != "[key]")
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing":
+        return f"{key} is missing"
+    if kind == "extra_forbidden":
+        return f"{key} is not a key that is known here"
+    expected = str(context.get("error") or context.get("expected") or error["msg"])
+    if context.get("expected"):
+        expected = f"expected {expected}"
+    return f"{key} = {_shown(error['input'])}: {expected[:1].lower()}{expected[1:]}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _contradictions(config: Config) -> Any:
+    for name, account in config.provider_accounts.items():
+        where = f"provider_accounts.{name}"
+        columns = account.columns
+        if account.provider == "csv" and columns is None:
+            yield f"{where}.columns is missing, which a csv provider needs"
+        if columns is not None and not (columns.gross or columns.debit or columns.credit):
+            yield f"{where}.columns: amount is missing (or debit and credit)"
+        if columns is not None and not isinstance(columns.entry_id, str):
+            if not 1 <= len(columns.entry_id) <= 3:
+                yield f"{where}.columns.entry_id: expected one to three columns"
+        if columns is not None and columns.decimal == columns.thousands:
+            yield f"{where}.columns: decimal and thousands are the same"
+    for kind, policy in config.kinds.items():
+        if policy.channel not in config.channels:
+            yield f"kinds.{kind}.channel = {policy.channel!r}: expected one of [channels]"
+        if policy.give_up_after <= timedelta(0):
+            yield f"kinds.{kind}.give_up_after: expected more than nothing"
+        if policy.catch_up_window < timedelta(minutes=2):
+            yield f"kinds.{kind}.catch_up_window: expected at least two sweeps (PT2M)"
+    routed = [rule.provider_account for rule in config.routing.rules]
+    for target in [*routed, config.routing.default]:
+        if target is not None and target not in config.provider_accounts:
+            yield f"routing: provider account {target!r} is not in [provider_accounts]"

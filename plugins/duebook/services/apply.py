@@ -1,0 +1,110 @@
+"""Writes duebook.toml to the database: idempotent, and every change an audit event.
+
+Nothing is removed: an account or kind that is no longer in the file keeps its row, since facts
+name it. Switch a kind off with `enabled = false`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from duebook.config import Config, KindConfig, ProviderAccountConfig
+from duebook.db.connect import Connect
+from duebook.db.sql import query
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyReport:
+    """What an apply changed, as `<what> <name>`."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, list[str]]:
+        """The document of `duebook apply --json`."""
+        return {"added": self.added, "changed": self.changed, "unchanged": self.unchanged}
+
+    def note(self, name: str, change: str | None) -> None:
+        """Enter one object under what became of it."""
+        groups = {"added": self.added, "changed": self.changed, None: self.unchanged}
+        groups[change].append(name)
+
+
+def apply_config(connect: Connect, config: Config, *, by: str) -> ApplyReport:
+    """Write the whole file in one transaction; `by` is who is kept as the actor."""
+    with connect() as connection, connection.transaction():
+        return write_config(connection, config, by=by)
+
+
+def write_config(
+    connection: psycopg.Connection[Any],
+    config: Config,
+    *,
+    by: str,
+    only_account: str | None = None,
+    only_missing_kinds: bool = False,
+) -> ApplyReport:
+    """The same on a connection, inside the caller's transaction.
+
+    `only_account` leaves the other provider accounts alone; `only_missing_kinds` leaves the kinds
+    alone that the database has already.
+    """
+    report = ApplyReport()
+    for name, account in sorted(config.provider_accounts.items()):
+        if only_account in (None, name):
+            change = _put_account(connection, name, account, by)
+            report.note(f"provider account {name}", change)
+    known = {row[0] for row in connection.execute(query("list_applied_kinds"))}
+    for kind, policy in sorted(config.kinds.items()):
+        if not (only_missing_kinds and kind in known):
+            report.note(f"kind {kind}", _put_kind(connection, kind, policy, by))
+    return report
+
+
+def _put_account(
+    connection: psycopg.Connection[Any], name: str, account: ProviderAccountConfig, by: str
+) -> str | None:
+    row = connection.execute(
+        query("put_provider_account"),
+        {
+            "actor": by,
+            "provider_account": name,
+            "provider": account.provider,
+            "mode": account.mode,
+            "notify_from": account.notify_from,
+            "settle_within": account.settle_within,
+            "zone": account.zone,
+            "look_back": account.look_back,
+            "settings": Jsonb(account.stored_settings()),
+        },
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _put_kind(
+    connection: psycopg.Connection[Any], kind: str, policy: KindConfig, by: str
+) -> str | None:
+    row = connection.execute(
+        query("put_intent_kind"),
+        {
+            "actor": by,
+            "kind": kind,
+            "enabled": policy.enabled,
+            "channel": policy.channel,
+            "notify_after": policy.notify_after,
+            "give_up_after": policy.give_up_after,
+            "is_superseded": policy.supersedes,
+            "catch_up": policy.catch_up,
+            "catch_up_window": policy.catch_up_window,
+            "max_occurrences": policy.max_occurrences,
+            "spread_per_minute": policy.spread_per_minute,
+            "max_tries": policy.max_tries,
+            "max_claims": policy.max_claims,
+        },
+    ).fetchone()
+    return None if row is None else str(row[0])

@@ -1,0 +1,509 @@
+"""One reconciliation run: lay down what a provider settled, compare in SQL, apply only differences.
+
+Staging happens outside any transaction and touches no table of ours. Then one transaction (READ
+COMMITTED) holds the provider account's row and writes evidence, settled side, ledger changes,
+discrepancies, cursor and intents: all of it or nothing. Every step is one set-based statement in
+sql/queries/reconcile; this module is their order and what they count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import psycopg
+import psycopg.rows
+import structlog
+from psycopg.types.json import Jsonb
+
+from duebook.config import Config, ProviderAccountConfig
+from duebook.db.connect import Connect, is_away, unavailable
+from duebook.db.sql import query
+from duebook.errors import InputError, RefusedError, UnavailableError
+from duebook.services.apply import write_config
+from duebook.services.staging import Progress, Staged, prepare, stage_api, stage_files
+from duebook.settlements.base import ApiSource
+
+log = structlog.get_logger(__name__)
+
+SourceFactory = Callable[[str, ProviderAccountConfig], ApiSource]
+"""Makes the API source of a provider account, from its name and configuration."""
+
+Scope = Literal["full", "payments"]
+
+_API_PROVIDERS: Final = ("stripe",)
+_MANY_ROWS: Final = 20_000
+_RUN_TABLES: Final = (
+    "create_staged_duplicate",
+    "create_superseded_entry",
+    "create_applied_entry",
+    "create_claim",
+    "create_affected_payment",
+    "create_position_before",
+    "create_position_new",
+    "create_change_draft",
+    "create_finding",
+    "create_affected_batch",
+    "create_transition",
+    "create_older_intent",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileRequest:
+    """What to compare. `files` empty: the account's folder, or its API.
+
+    `as_of` None is the database's clock once the account is held. Scope `payments` judges only what
+    the source told, and neither moves the order of full runs nor is refused by it.
+    """
+
+    account: str
+    files: tuple[Path, ...] = ()
+    as_of: datetime | None = None
+    dry_run: bool = False
+    scope: Scope = "full"
+    triggered_by: str = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One settlement batch in one net currency, minor units; the sum is without the payout."""
+
+    batch_ref: str
+    currency: str
+    sum_minor: int
+    payout_minor: int
+    difference_minor: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileReport:
+    """What a run did; `run_id` is None for a dry run, which wrote nothing."""
+
+    account: str
+    run_id: int | None
+    mode: str
+    as_of: datetime
+    dry_run: bool
+    entries_new: int
+    entries_changed: int
+    entries_unchanged: int
+    entries_stale: int
+    quarantined: int
+    matched: int
+    pending: int
+    discrepancies: Mapping[str, int]
+    ledger_changes: int
+    intents: int
+    batches: Sequence[BatchLine]
+    unknown_types: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """1 with discrepancies, quarantined rows or a batch that does not close, else 0."""
+        is_unclosed = any(batch.status == "not_closed" for batch in self.batches)
+        return int(bool(self.discrepancies) or self.quarantined > 0 or is_unclosed)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `duebook reconcile --json`."""
+        return {
+            "account": self.account,
+            "run_id": self.run_id,
+            "mode": self.mode,
+            "as_of": self.as_of.isoformat(),
+            "dry_run": self.dry_run,
+            "entries_new": self.entries_new,
+            "entries_changed": self.entries_changed,
+            "entries_unchanged": self.entries_unchanged,
+            "entries_stale": self.entries_stale,
+            "quarantined": self.quarantined,
+            "matched": self.matched,
+            "pending": self.pending,
+            "discrepancies": dict(self.discrepancies),
+            "ledger_changes": self.ledger_changes,
+            "intents": self.intents,
+            "batches": [
+                {
+                    "batch_ref": batch.batch_ref,
+                    "currency": batch.currency,
+                    "sum_minor": batch.sum_minor,
+                    "payout_minor": batch.payout_minor,
+                    "difference_minor": batch.difference_minor,
+                    "status": batch.status,
+                }
+                for batch in self.batches
+            ],
+            "unknown_types": dict(self.unknown_types),
+        }
+
+
+def reconcile(
+    connect: Connect,
+    request: ReconcileRequest,
+    config: Config,
+    source_factory: SourceFactory,
+    progress: Progress | None = None,
+) -> ReconcileReport:
+    """Compare one provider account with the ledger, as of one instant.
+
+    Raises InputError (a file that can't be read as a whole, an unknown account), RefusedError (an
+    as-of older than the last full run's), UnavailableError (provider or database away); nothing
+    was applied then.
+    """
+    try:
+        with connect() as connection:
+            return _Run(connection, request, config, source_factory, progress or _silent).execute()
+    except psycopg.Error as error:
+        if is_away(error):
+            raise unavailable(error) from error
+        raise
+
+
+def _silent(stage: str, done: int, total: int | None) -> None:
+    del stage, done, total
+
+
+@dataclass(slots=True)
+class _Counts:
+    told: int = 0
+    new: int = 0
+    changed: int = 0
+    stale: int = 0
+    known: int = 0
+    quarantined: int = 0
+    matched: int = 0
+    pending: int = 0
+    changes: int = 0
+    intents: int = 0
+
+    @property
+    def unchanged(self) -> int:
+        return self.told - self.new - self.changed - self.stale + self.known
+
+
+class _Run:
+    """One run on one connection; `values` are the parameters that its statements share."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        request: ReconcileRequest,
+        config: Config,
+        source_factory: SourceFactory,
+        progress: Progress,
+    ) -> None:
+        self._connection = connection
+        self._request = request
+        self._config = config
+        self._source_factory = source_factory
+        self._progress = progress
+        self._counts = _Counts()
+        self._staged = Staged()
+        self._values: dict[str, Any] = {
+            "provider_account": request.account,
+            "is_full": request.scope == "full",
+            "scope": request.scope,
+            "triggered_by": request.triggered_by,
+        }
+        self._account: ProviderAccountConfig | None = None
+
+    def execute(self) -> ReconcileReport:
+        """Stage, then compare and apply in one transaction; a dry run takes it all back."""
+        account = self._set_up()
+        prepare(self._connection)
+        self._values["started_at"] = self._one("read_clock")["now"]
+        self._staged = self._stage(account)
+        self._progress("compare", 0, None)
+        report: ReconcileReport | None = None
+        with self._connection.transaction():
+            report = self._apply()
+            if self._request.dry_run:
+                raise psycopg.Rollback
+        assert report is not None, "the transaction ended without an error"
+        log.info(
+            "reconciled",
+            account=report.account,
+            run_id=report.run_id,
+            new=report.entries_new,
+            changed=report.entries_changed,
+            quarantined=report.quarantined,
+            ledger_changes=report.ledger_changes,
+            intents=report.intents,
+        )
+        return report
+
+    def _set_up(self) -> ProviderAccountConfig:
+        """The account as it is applied; one that is only in duebook.toml is applied first."""
+        stored = self._read("read_provider_account")
+        if stored is not None:
+            return _stored_account(stored)
+        name = self._request.account
+        if name not in self._config.provider_accounts:
+            known = ", ".join(self._config.provider_accounts) or "none"
+            raise InputError(f"unknown provider account {name}; duebook.toml has {known}")
+        if not self._request.dry_run:
+            with self._connection.transaction():
+                self._apply_configuration()
+        return self._config.provider_accounts[name]
+
+    def _apply_configuration(self) -> None:
+        write_config(
+            self._connection,
+            self._config,
+            by="reconcile",
+            only_account=self._request.account,
+            only_missing_kinds=True,
+        )
+
+    def _stage(self, account: ProviderAccountConfig) -> Staged:
+        name = self._request.account
+        if account.provider in _API_PROVIDERS and not self._request.files:
+            source = self._source_factory(name, account)
+            now = self._values["started_at"]
+            return stage_api(self._connection, name, account, source, now, self._progress)
+        paths = self._request.files or _files_of_folder(name, account)
+        if not paths:
+            return Staged()
+        return stage_files(self._connection, name, account, paths, self._progress)
+
+    def _apply(self) -> ReconcileReport:
+        self._lock()
+        for name in _RUN_TABLES:
+            self._do(name)
+        self._take_files()
+        self._compare()
+        self._apply_entries()
+        self._apply_positions()
+        self._judge()
+        self._sum_batches()
+        self._write_discrepancies()
+        self._promise()
+        return self._finish()
+
+    def _lock(self) -> None:
+        self._do("set_work_memory")
+        stored = self._read("lock_provider_account")
+        if stored is None:
+            # A dry run of an account that was never applied: what it writes is taken back.
+            self._apply_configuration()
+            stored = self._one("lock_provider_account")
+        account = _stored_account(stored)
+        self._account = account
+        started = self._one("start_run")
+        last = stored["last_full_as_of"]
+        as_of = self._request.as_of or max(filter(None, (started["as_of"], last)))
+        is_order_kept = self._request.scope == "full" and not self._request.dry_run
+        if is_order_kept and last is not None and as_of < last:
+            raise RefusedError(
+                f"--as-of {as_of.isoformat()} is older than the last full run of "
+                f"{self._request.account} ({last.isoformat()}); look at it with --dry-run"
+            )
+        self._values |= {
+            "run_id": started["run_id"],
+            "new_seen_xid": started["seen_xid"],
+            "seen_xid": self._one("read_seen_horizon")["seen_xid"],
+            "as_of": as_of,
+            "last_full_as_of": last,
+            "mode": account.mode,
+            "notify_from": account.notify_from,
+            "settle_within": account.settle_within,
+            "completeness": _completeness(account),
+            "cursor_position": self._staged.cursor and self._staged.cursor.position,
+        }
+
+    def _take_files(self) -> None:
+        self._do("register_files")
+        lost = [row["sha256"] for row in self._rows("list_lost_checksums")]
+        if lost:
+            self._do("drop_known_entries")
+        known = [*self._staged.known, *self._staged.repeated, *lost]
+        self._values["checksums"] = known
+        self._counts.known = self._one("count_known_rows")["entries"] if known else 0
+        self._do("quarantine_rows")
+        self._counts.quarantined = self._one("count_rejects")["quarantined"]
+        self._analyze("staged_entry", "staged_source")
+
+    def _compare(self) -> None:
+        counts = self._counts
+        if self._do("find_duplicates"):
+            self._do("drop_duplicates")
+        self._do("compare_entries")
+        told = self._one("count_entries")
+        counts.told, counts.new = told["told"], told["entries_new"]
+        counts.changed, counts.stale = told["entries_changed"], told["entries_stale"]
+        if counts.changed or counts.stale:
+            self._do("number_versions")
+        if counts.stale:
+            self._do("drop_known_stale")
+        self._analyze("applied_entry")
+        if self._staged.body is not None:
+            self._do(self._staged.body)
+
+    def _apply_entries(self) -> None:
+        """Versions, whose payment each entry is, and the current versions."""
+        self._do("store_superseded")
+        self._do("store_versions")
+        self._do("claim_applied_entries")
+        self._do("claim_rebooked_entries")
+        self._analyze("claim")
+        self._do("resolve_claims")
+        self._do("insert_entries")
+        if self._counts.changed:
+            self._do("update_entries")
+        self._do("update_claims")
+        if self._staged.cursor is not None:
+            self._do("refresh_source_order")
+        if self._counts.new > _MANY_ROWS:
+            self._analyze("duebook.settlement_entry")
+
+    def _apply_positions(self) -> None:
+        affected = self._do("find_affected_payments")
+        self._analyze("affected_payment")
+        self._do("lock_payments")
+        self._do("read_positions_before")
+        self._do("sum_positions")
+        self._analyze("position_new", "position_before")
+        self._do("delete_positions")
+        self._do("write_positions")
+        if affected > _MANY_ROWS:
+            self._analyze("duebook.settled_position")
+        self._do("audit_reassignments")
+        self._do("draft_balance_changes")
+
+    def _judge(self) -> None:
+        self._progress("judge", 0, None)
+        judged = self._one("judge_payments")
+        self._counts.matched, self._counts.pending = judged["matched"], judged["pending"]
+        self._do("find_entry_differences")
+        self._analyze("finding")
+        if self._do("find_transitions"):
+            self._do("lock_transitions")
+            self._do("drop_overtaken_transitions")
+            self._do("draft_transitions")
+
+    def _sum_batches(self) -> None:
+        if self._do("find_affected_batches"):
+            self._analyze("affected_batch")
+            self._do("delete_batches")
+            self._do("write_batches")
+            self._do("find_batch_differences")
+
+    def _write_discrepancies(self) -> None:
+        self._do("open_discrepancies")
+        self._do("close_discrepancies")
+
+    def _promise(self) -> None:
+        self._analyze("change_draft")
+        self._counts.changes = self._do("write_ledger_changes")
+        if not self._counts.changes:
+            return
+        if self._do("find_older_intents"):
+            self._analyze("older_intent")
+            self._do("supersede_intents")
+        self._counts.intents = self._one("write_intents")["intents"]
+
+    def _finish(self) -> ReconcileReport:
+        counts, values = self._counts, self._values
+        found = {row["kind"]: row["open_count"] for row in self._rows("count_discrepancies")}
+        values |= {
+            "entries_new": counts.new,
+            "entries_changed": counts.changed,
+            "entries_unchanged": counts.unchanged,
+            "entries_stale": counts.stale,
+            "quarantined": counts.quarantined,
+            "matched": counts.matched,
+            "pending": counts.pending,
+            "discrepancies": Jsonb(found),
+            "ledger_changes": counts.changes,
+            "intents": counts.intents,
+        }
+        self._do("write_run")
+        if self._request.scope == "full":
+            values["seen_xid"] = values["new_seen_xid"]
+            self._do("advance_account")
+        return ReconcileReport(
+            account=self._request.account,
+            run_id=None if self._request.dry_run else values["run_id"],
+            mode=values["mode"],
+            as_of=values["as_of"],
+            dry_run=self._request.dry_run,
+            entries_new=counts.new,
+            entries_changed=counts.changed,
+            entries_unchanged=counts.unchanged,
+            entries_stale=counts.stale,
+            quarantined=counts.quarantined,
+            matched=counts.matched,
+            pending=counts.pending,
+            discrepancies=found,
+            ledger_changes=counts.changes,
+            intents=counts.intents,
+            batches=[BatchLine(**row) for row in self._rows("list_run_batches")],
+            unknown_types=self._staged.unknown_types,
+        )
+
+    def _do(self, name: str) -> int:
+        """Run one statement; how many rows it concerned."""
+        return self._execute(name).rowcount
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        return self._execute(name).fetchall()
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        return self._execute(name).fetchone()
+
+    def _one(self, name: str) -> dict[str, Any]:
+        row = self._read(name)
+        assert row is not None, f"{name} returns one row"
+        return row
+
+    def _execute(self, name: str) -> psycopg.Cursor[dict[str, Any]]:
+        statement = query(name)
+        cursor = self._connection.cursor(row_factory=psycopg.rows.dict_row)
+        # A statement without parameters keeps its percent signs single.
+        return cursor.execute(statement, self._values if "%(" in statement else None)
+
+    def _analyze(self, *tables: str) -> None:
+        row = self._connection.execute(
+            query("build_analyze"), {"tables": list(tables)}
+        ).fetchone()
+        assert row is not None, "a builder returns one row"
+        self._connection.execute(str(row[0]).encode())
+
+
+def _stored_account(stored: Mapping[str, Any]) -> ProviderAccountConfig:
+    return ProviderAccountConfig.model_validate(
+        {
+            "provider": stored["provider"],
+            "mode": stored["mode"],
+            "notify_from": stored["notify_from"],
+            "settle_within": stored["settle_within"],
+            "zone": stored["zone"],
+            "look_back": stored["look_back"],
+            **stored["settings"],
+        }
+    )
+
+
+def _completeness(account: ProviderAccountConfig) -> str:
+    """Whether a batch of this account is whole as told: see write_batches.sql."""
+    if account.provider == "adyen":
+        return "always"
+    if account.provider == "csv":
+        is_whole = account.columns is not None and account.columns.batches_are_complete
+        return "always" if is_whole else "with_payout"
+    return "as_told"
+
+
+def _files_of_folder(name: str, account: ProviderAccountConfig) -> tuple[Path, ...]:
+    """The files of the account's folder, by name; none when no folder is configured."""
+    if account.folder is None:
+        return ()
+    if not account.folder.is_dir():
+        raise UnavailableError(f"provider account {name}: its folder {account.folder} is not there")
+    return tuple(sorted(path for path in account.folder.glob(account.pattern) if path.is_file()))
+
+

@@ -1,0 +1,26 @@
+-- name: find_entry_differences
+-- Entries looked up in this run that no booked payment claims, or that several could.
+insert into finding (
+    kind, subject, account_id, payment_id, entry_id, provider_minor, currency, detail
+)
+select
+    case when c.candidates > 1 then 'duplicate_reference' else 'missing_in_ledger' end,
+    concat('entry:', e.entry_id),
+    c.account_id,
+    c.payment_id,
+    e.entry_id,
+    e.gross_minor,
+    e.currency,
+    case when c.candidates > 1 then format('%s booked payments have its reference', c.candidates) end
+from claim as c
+inner join duebook.settlement_entry as e
+    on e.provider_account = :provider_account and c.entry_id = e.entry_id
+where
+    c.candidates > 1
+    or (
+        c.account_id is null
+        and (
+            e.payment_ref is not null
+            or e.entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
+        )
+    );

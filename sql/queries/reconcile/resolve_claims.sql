@@ -1,0 +1,57 @@
+-- name: resolve_claims
+-- Whose payment: one routed to this provider account, else an unrouted one, else any other. Two of
+-- equal rank are no answer, and neither is picked. A claim that stands stays while the payment has
+-- the reference: an import never undoes evidence.
+with candidate as (
+    select
+        c.entry_id,
+        p.account_id,
+        p.payment_id,
+        case
+            when p.provider_account = :provider_account then 1
+            when p.provider_account is null then 2
+            else 3
+        end as rank,
+        (c.old_account_id, c.old_payment_id) = (p.account_id, p.payment_id) as is_standing
+    from claim as c
+    inner join duebook.ledger_payment as p on c.payment_ref = p.reference
+),
+
+best as (
+    select
+        r.entry_id,
+        r.rank,
+        bool_or(r.is_standing) as is_standing,
+        min(r.account_id) filter (where r.is_standing) as standing_account_id,
+        min(r.payment_id) filter (where r.is_standing) as standing_payment_id,
+        count(*) as candidates,
+        min(r.account_id) as account_id,
+        min(r.payment_id) as payment_id,
+        row_number() over (partition by r.entry_id order by r.rank) as position
+    from candidate as r
+    group by r.entry_id, r.rank
+),
+
+answer as (
+    select
+        b.entry_id,
+        max(b.candidates) filter (where b.position = 1) as candidates,
+        coalesce(
+            max(b.standing_account_id),
+            max(b.account_id) filter (where b.position = 1 and b.candidates = 1)
+        ) as account_id,
+        coalesce(
+            max(b.standing_payment_id),
+            max(b.payment_id) filter (where b.position = 1 and b.candidates = 1)
+        ) as payment_id
+    from best as b
+    group by b.entry_id
+)
+
+update claim as c
+set
+    account_id = a.account_id,
+    payment_id = a.payment_id,
+    candidates = a.candidates
+from answer as a
+where c.entry_id = a.entry_id;

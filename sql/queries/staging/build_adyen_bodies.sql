@@ -1,0 +1,24 @@
+-- name: build_adyen_bodies
+-- What of an Adyen row is kept as its body: an allow-list, so that nothing personal comes along.
+update applied_entry as a
+set
+    body = jsonb_strip_nulls(
+        jsonb_build_object(
+            'company_account', r.company_account,
+            'merchant_account', r.merchant_account,
+            'payment_method', r.payment_method,
+            'payment_method_variant', r.payment_method_variant,
+            'creation_date', r.creation_date,
+            'timezone', r.timezone,
+            'booking_date', r.booking_date,
+            'modification_reference', r.modification_reference,
+            'modification_merchant_reference', r.modification_merchant_reference,
+            'exchange_rate', r.exchange_rate,
+            'commission', r.commission,
+            'markup', r.markup,
+            'scheme_fees', r.scheme_fees,
+            'interchange', r.interchange
+        )
+    )
+from raw_row as r
+where (a.source_no, a.line_no) = (r.source_no, r.line_no);

@@ -1,0 +1,142 @@
+-- name: stage_adyen
+-- Rows of Adyen's settlement detail report as entries. Fees are in net currency and positive. A row
+-- without a Psp Reference belongs to the account: its gross is its net, and its identity is made of
+-- batch, type and references (of MiscCosts also the amount, since its references repeat).
+-- The subqueries end in `offset 0` so that an expression is computed once a row.
+insert into staged_entry (
+    source_no,
+    line_no,
+    entry_id,
+    entry_type,
+    provider_type,
+    batch_ref,
+    payment_ref,
+    provider_payment_ref,
+    gross_minor,
+    fee_minor,
+    net_minor,
+    currency,
+    net_currency,
+    entry_status,
+    occurred_at,
+    available_at,
+    source_order,
+    source,
+    is_suspect
+)
+select
+    m.source_no,
+    m.line_no,
+    case
+        when not m.is_account_row
+            then concat(m.psp_reference, ':', m.lower_type, ':', m.modification_reference)
+        else concat_ws(
+            ':',
+            'batch' || m.batch_number,
+            m.lower_type,
+            coalesce(m.modification_reference, ''),
+            coalesce(m.modification_merchant_reference, ''),
+            m.net_currency,
+            case when m.lower_type = 'misccosts' then (m.net * m.net_factor)::bigint end
+        )
+    end as entry_id,
+    coalesce(m.entry_type, 'other') as entry_type,
+    m.type as provider_type,
+    m.batch_number as batch_ref,
+    case when not m.is_account_row then m.merchant_reference end as payment_ref,
+    m.psp_reference as provider_payment_ref,
+    case when m.has_gross then m.gross * m.gross_factor else m.net * m.net_factor end::bigint
+    as gross_minor,
+    (m.fee * m.net_factor)::bigint as fee_minor,
+    (m.net * m.net_factor)::bigint as net_minor,
+    case when m.has_gross then m.gross_currency else m.net_currency end as currency,
+    m.net_currency,
+    'settled' as entry_status,
+    case
+        when (m.created at time zone m.utc_offset) at time zone m.zone = m.created
+            then m.created at time zone m.utc_offset
+        else m.created at time zone m.zone
+    end as occurred_at,
+    case
+        when (m.booked at time zone m.booked_offset) at time zone m.booked_zone = m.booked
+            then m.booked at time zone m.booked_offset
+        else m.booked at time zone m.booked_zone
+    end as available_at,
+    m.batch_number::bigint as source_order,
+    s.name as source,
+    coalesce(
+        m.has_odd_text
+        or m.net_factor is null
+        or m.zone is null
+        or m.created is null
+        or m.type is null
+        or (m.booked is not null and m.booked_zone is null)
+        or (m.has_gross and m.gross_factor is null)
+        or not m.has_net
+        or char_length(m.psp_reference) > 100
+        or char_length(m.merchant_reference) > 200
+        or char_length(m.modification_reference) > 80
+        or char_length(m.modification_merchant_reference) > 80
+        or scale(m.net) > m.net_exponent and min_scale(m.net) > m.net_exponent
+        or scale(m.fee) > m.net_exponent and min_scale(m.fee) > m.net_exponent
+        or scale(m.gross) > m.gross_exponent and min_scale(m.gross) > m.gross_exponent,
+        true
+    ) as is_suspect
+from (
+    select
+        r.source_no,
+        r.line_no,
+        r.type,
+        lower(r.type) as lower_type,
+        r.psp_reference,
+        r.psp_reference is null as is_account_row,
+        r.merchant_reference,
+        r.modification_reference,
+        r.modification_merchant_reference,
+        r.batch_number,
+        t.entry_type,
+        r.gross_currency,
+        r.net_currency,
+        g.factor as gross_factor,
+        g.exponent as gross_exponent,
+        n.factor as net_factor,
+        n.exponent as net_exponent,
+        r.psp_reference is not null and coalesce(r.gross_credit, r.gross_debit) is not null
+        as has_gross,
+        coalesce(r.net_credit, r.net_debit) is not null or lower(r.type) like '%externally' as has_net,
+        coalesce(r.gross_credit::numeric, 0) - coalesce(r.gross_debit::numeric, 0) as gross,
+        coalesce(r.net_credit::numeric, 0) - coalesce(r.net_debit::numeric, 0) as net,
+        coalesce(r.commission::numeric, 0) + coalesce(r.markup::numeric, 0)
+        + coalesce(r.scheme_fees::numeric, 0) + coalesce(r.interchange::numeric, 0) as fee,
+        r.creation_date::timestamp as created,
+        z.zone,
+        z.utc_offset,
+        r.booking_date::timestamp as booked,
+        b.zone as booked_zone,
+        b.utc_offset as booked_offset,
+        translate(
+            concat(
+                r.gross_credit, r.gross_debit, r.net_credit, r.net_debit, r.commission,
+                r.markup, r.scheme_fees, r.interchange, r.batch_number
+            ),
+            '0123456789.-',
+            ''
+        ) <> ''
+        or translate(concat(r.creation_date, r.booking_date), '0123456789-: ', '') not in ('', 'T', 'TT')
+        or r.batch_number is null
+        or r.batch_number like '%.%'
+        or char_length(r.batch_number) > 18
+        or r.psp_reference like '%E+%'
+        or concat(
+            r.psp_reference, r.merchant_reference, r.modification_reference,
+            r.modification_merchant_reference
+        ) ~ '[\x01-\x1f\x7f]' as has_odd_text
+    from raw_row as r
+    left join staged_type as t on lower(r.type) = t.provider_type
+    left join staged_exponent as g on r.gross_currency = g.currency
+    left join staged_exponent as n on r.net_currency = n.currency
+    left join staged_zone as z on r.timezone = z.abbreviation
+    left join staged_zone as b on r.booking_zone = b.abbreviation
+    offset 0
+) as m
+inner join staged_source as s on m.source_no = s.source_no;
