@@ -1,4 +1,4 @@
-"""`duebook demo`: nights on the real processes, as an engineer would run them, then nothing is left.
+"""`duebook demo`: nights on the real processes, as an engineer would run them.
 
 Real PostgreSQL, the real Airflow with its LocalExecutor, Stripe through its own library, an Adyen
 report in a folder, a mail server. Every number printed is read back from where it ended: Airflow's
@@ -82,6 +82,10 @@ class Demo:
     servers: Servers
     started: float = field(default_factory=time.monotonic)
 
+    @property
+    def config_file(self) -> Path:
+        return config_file_of(self.settings.home)
+
     def say(self, text: str) -> None:
         self.console.print(f"[dim]{time.monotonic() - self.started:5.0f} s[/dim]  {text}")
 
@@ -106,7 +110,7 @@ def run_demo(settings: Settings, console: Console, *, keep: bool = False) -> dic
             "home": home,
             "database_url": None,
             "environment": "demo",
-            "config_file": home / "duebook.toml",
+            "config_file": config_file_of(home),
         }
     )
     clear(own)
@@ -189,9 +193,8 @@ def prepare(demo: Demo, now: datetime) -> Books:
     migrate_database(demo.settings)
     with progress(demo.console) as advance:
         books = write_books(demo.settings.home, demo.servers, now, advance)
-    assert demo.settings.config_file is not None  # noqa: S101  set by run_demo
     template = CONFIG_TEMPLATE.read_text(encoding="utf-8")
-    demo.settings.config_file.write_text(
+    demo.config_file.write_text(
         template.replace("{inbox}", str(books.inbox)).replace(
             "{notify_from}", (now - timedelta(days=30)).isoformat(timespec="seconds")
         ),
@@ -231,6 +234,7 @@ def night(demo: Demo, api: AirflowApi, title: str, *, account: str = "all") -> N
 
 
 def open_work(demo: Demo) -> int:
+    """Rows that are due now, or that a batch holds."""
     return int(demo.rows("count_open_work")[0]["open_work"])
 
 
@@ -338,18 +342,23 @@ def clear(settings: Settings) -> None:
 
 
 def listed(counts: Mapping[str, int]) -> str:
+    """`3 matched, 1 pending`, without what is 0."""
     return ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "none"
 
 
 def expect(holds: bool, failure: str) -> None:
+    """Raise DemoError when what the demo promises does not hold."""
     if not holds:
         raise DemoError(failure)
+
+
+def config_file_of(home: Path) -> Path:
+    """Where the demo keeps its duebook.toml."""
+    return home / "duebook.toml"
 
 
 def database_clock(settings: Settings) -> datetime:
     """The clock that decides what is due."""
     with connect(settings, autocommit=True) as conn:
-        row = conn.execute(query("read_clock")).fetchone()
-    expect(row is not None, "the database has no clock")
-    now: datetime = row[0] if row else datetime.max
-    return now
+        (now,) = conn.execute(query("read_clock")).fetchall()[0]
+    return datetime.fromisoformat(now.isoformat())

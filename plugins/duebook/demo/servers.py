@@ -16,7 +16,7 @@ from duebook.errors import ConfigurationError, UnavailableError
 from duebook.settings import REPOSITORY_ROOT
 
 STRIPE_KEY = "sk_test_demo"
-MAIL_LOGIN, MAIL_PASSWORD = "duebook", "demo-mail-password"  # noqa: S105  of a server on loopback
+MAIL_LOGIN, MAIL_PASSWORD = "duebook", "demo-mail-password"
 
 
 @dataclass(frozen=True, slots=True)
