@@ -190,6 +190,17 @@ def render_sweep(document: Document, console: Console) -> None:
         _line(console, text, style=BAD)
     if document.get("stale_starts"):
         _line(console, f"{document['stale_starts']:,} not started: their window was over", CARE)
+    back = [
+        f"{document[name]:,} {text}"
+        for name, text in (
+            ("rescued", "rescued from lapsed batches"),
+            ("released", "released from held"),
+            ("set_aside", "set aside"),
+        )
+        if document.get(name)
+    ]
+    if back:
+        _line(console, ", ".join(back))
     if document.get("refusal"):
         _hanging(console, "", Text(f"nothing was sent: {document['refusal']}", BAD))
 

@@ -19,6 +19,8 @@ create table duebook.ledger_payment (
     constraint reference_is_valid check (char_length(reference) between 1 and 200)
 );
 create index ledger_payment_by_reference on duebook.ledger_payment (reference);
+-- A person asks for a payment by its id alone; which account it is of, is the question.
+create index ledger_payment_by_payment on duebook.ledger_payment (payment_id);
 create index ledger_payment_by_provider_account
 on duebook.ledger_payment (provider_account, expected_at);
 create index ledger_payment_by_import on duebook.ledger_payment (imported_xid);

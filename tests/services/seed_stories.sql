@@ -156,8 +156,8 @@ insert into duebook.ledger_change (
     entry_version, evidence_at, committed_at
 )
 select
-    s.account_id, s.payment_id, s.run_id, s.provider_account, 'balance', 'pending',
-    case when s.charged_back_minor > 0 then 'disputed' else 'settled' end, s.currency, 0,
+    s.account_id, s.payment_id, s.run_id, s.provider_account, 'balance', 'expected',
+    case when s.charged_back_minor > 0 then 'charged_back' else 'settled' end, s.currency, 0,
     s.captured_minor, 0, 0, 0, s.charged_back_minor, e.entry_id, e.version, e.occurred_at,
     r.committed_at
 from duebook.settled_position as s
@@ -174,7 +174,7 @@ insert into duebook.ledger_change (
     transition_no, committed_at
 )
 select
-    'acme', 'P-missing', r.run_id, 'stripe', 'missing', 'pending', 'missing', 'EUR', 0, 0, 0, 0, 0,
+    'acme', 'P-missing', r.run_id, 'stripe', 'missing', 'expected', 'expected', 'EUR', 0, 0, 0, 0, 0,
     0, clock_timestamp() - interval '9 days', 1, r.committed_at
 from duebook.reconciliation_run as r
 where r.run_id = 1;

@@ -250,6 +250,27 @@ def test_why_a_notice_ended_unsent(connect: Connect, reason: str, says: str) -> 
     assert match.events[-1].event == "outcome"
 
 
+def test_a_reassigned_entry_is_told_with_where_it_came_from(connect: Connect) -> None:
+    with connect() as conn:
+        conn.execute(
+            "insert into duebook.audit_event (actor, action, account_id, subject, detail)"
+            " values ('reconcile', 'reassign_entry', 'acme', 'entry:stripe:txn_disp',"
+            ' \'{"run_id": 1, "from_account": "acme", "from_payment": "P-void"}\')'
+        )
+    match = only(connect, "P-disputed")
+    assert codes(match) == ["reassigned"]
+    assert any("from_payment P-void" in event.text for event in match.events)
+
+
+def test_an_account_without_notify_from_has_no_baseline(connect: Connect) -> None:
+    with connect() as conn:
+        conn.execute("delete from duebook.proposed")
+        conn.execute("delete from duebook.intent where account_id = 'globex'")
+    (answer,) = only(connect, "ref-77").answers
+    assert answer.code == "not_told"
+    assert "the rules were others" in answer.text
+
+
 def test_spans_name_two_neighbouring_units() -> None:
     from datetime import timedelta
 

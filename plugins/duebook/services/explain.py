@@ -183,7 +183,14 @@ def _intent_match(reader: _Reader, context: Context, found: DictRow) -> Match:
     summary: list[str] = []
     if facts is not None:
         only = PaymentFacts(
-            facts.payment, facts.entries, (), facts.changes, (), facts.discrepancies
+            facts.payment,
+            facts.entries,
+            (),
+            facts.changes,
+            (),
+            facts.discrepancies,
+            facts.reassigned,
+            facts.reassignments,
         )
         events += _payment_events(reader, account_id, [only], context.money)
         summary += _payment_summary(reader, facts, context)
@@ -358,6 +365,7 @@ def _load(reader: _Reader, account_id: str, payment_ids: Sequence[str]) -> dict[
             row_limit=ROW_LIMIT,
         )
     )
+    moves = _reassignments(reader, account_id, by_payment["list_story_entries"])
     suspense = defaultdict(list)
     for row in reader.rows(
         "list_suspense_entries",
@@ -375,10 +383,36 @@ def _load(reader: _Reader, account_id: str, payment_ids: Sequence[str]) -> dict[
             changes=by_payment["list_story_changes"][payment_id],
             intents=by_payment["list_story_intents"][payment_id],
             discrepancies=by_payment["list_story_discrepancies"][payment_id],
+            reassigned={
+                (row["subject"].split(":", 2)[2], row["detail"].get("run_id"))
+                for row in moves[payment_id]
+            },
+            reassignments=moves[payment_id],
         )
         for payment_id in payment_ids
         if payment_id in payments
     }
+
+
+def _reassignments(
+    reader: _Reader, account_id: str, entries: Mapping[str, Sequence[DictRow]]
+) -> dict[str, list[DictRow]]:
+    """Entries that came from or went to another payment, by the payment they are of now."""
+    owners = {
+        f"entry:{row['provider_account']}:{row['entry_id']}": payment_id
+        for payment_id, rows in entries.items()
+        for row in rows
+    }
+    found: dict[str, list[DictRow]] = defaultdict(list)
+    for row in reader.rows(
+        "list_story_audit_events",
+        account_id=account_id,
+        subjects=list(owners),
+        row_limit=ROW_LIMIT,
+    ):
+        if row["action"] == "reassign_entry":
+            found[owners[row["subject"]]].append(row)
+    return found
 
 
 def _grouped(rows: Iterable[DictRow]) -> dict[str, list[DictRow]]:
@@ -405,11 +439,15 @@ def _payment_events(
             yield story_events.ledger_change(row, money)
         for row in facts.discrepancies:
             yield from story_events.discrepancy(row, money)
+        for row in facts.reassignments:
+            yield story_events.decision(row)
     intents = [row for facts in payments for row in facts.intents]
     yield from _intent_events(reader, account_id, intents)
 
 
-def _intent_events(reader: _Reader, account_id: str, intents: Sequence[Mapping[str, Any]]) -> Iterable[Event]:
+def _intent_events(
+    reader: _Reader, account_id: str, intents: Sequence[Mapping[str, Any]]
+) -> Iterable[Event]:
     if not intents:
         return
     for row in intents:

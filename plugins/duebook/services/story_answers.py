@@ -4,7 +4,7 @@ every way in which a payment can have no intent at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -35,6 +35,9 @@ HELD: Final = {
     "attempt_conflict": "its attempt number was taken already: run duebook check",
     "environment": "this database may not send: run duebook restore accept NAME if it should",
     "no_consent": "the recipient has not agreed yet",
+    "kind_unknown": "its kind has no policy any more: put it back into duebook.toml and apply",
+    "gate_failed": "the gate could not judge it: look at the log of the sender",
+    "rescue_failed": "its batch could not be rescued: run duebook check, then resolve it",
 }
 KINDS_OF_CHANGE: Final = {"missing": "payment_missing", "cleared": "payment_cleared"}
 
@@ -52,7 +55,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class PaymentFacts:
-    """All rows about one payment."""
+    """All rows about one payment; `reassigned` holds the (entry, run) of each re-assignment."""
 
     payment: Row
     entries: Sequence[Row]
@@ -60,12 +63,18 @@ class PaymentFacts:
     changes: Sequence[Row]
     intents: Sequence[Row]
     discrepancies: Sequence[Row]
+    reassigned: Set[tuple[str, int]]
+    reassignments: Sequence[Row]
 
 
 def payment_answers(facts: PaymentFacts, context: Context) -> tuple[Answer, ...]:
     """At least one answer for one payment, in the order in which things happened."""
     told = {row["change_id"] for row in facts.intents if row["change_id"] is not None}
-    answers = [silent_change(row, context) for row in facts.changes if row["change_id"] not in told]
+    answers = [
+        silent_change(row, context, facts.reassigned)
+        for row in facts.changes
+        if row["change_id"] not in told
+    ]
     answers += [intent_answer(row, context) for row in facts.intents]
     if not answers:
         answers.append(no_change(facts, context))
@@ -166,12 +175,22 @@ def kinds_of(change: Row) -> tuple[str, ...]:
         ("is_refund", "payment_refunded"),
         ("is_dispute", "payment_disputed"),
     )
-    return tuple(kind for name, kind in told if change[name]) or ("payment_settled",)
+    return tuple(kind for name, kind in told if change[name])
 
 
-def silent_change(row: Row, context: Context) -> Answer:
+def change_text(row: Row) -> str:
+    """`expected → settled`, or the transition by its name."""
+    if row["change_kind"] != "balance":
+        return str(row["change_kind"])
+    return f"{row['before_status']} → {row['after_status']}"
+
+
+def silent_change(row: Row, context: Context, reassigned: Set[tuple[str, int]]) -> Answer:
     """Why a ledger change promised nothing."""
-    what = f"{row['before_status']} → {row['after_status']} in run {row['run_id']}"
+    what = f"{change_text(row)} in run {row['run_id']}"
+    if (row["entry_id"], row["run_id"]) in reassigned:
+        why = "its entry came from or went to another payment; a re-assignment is not told twice"
+        return Answer("reassigned", f"{what}: {why}", payment_id=row["payment_id"])
     code, why = silence(
         kinds_of(row),
         row["notify_from"],
@@ -190,22 +209,20 @@ def silence(
     provider_account: str,
 ) -> tuple[str, str]:
     """Code and reason, judged by the rules as they stand now."""
-    if notify_from is None:
-        return "baseline", (
-            f"{provider_account} has no notify_from yet, so everything is baseline and tells nobody"
-        )
-    if evidence_at < notify_from:
+    if notify_from is not None and evidence_at < notify_from:
         return "baseline", (
             f"its evidence of {minute(evidence_at)} is older than notify_from "
             f"{minute(notify_from)} of {provider_account}: baseline tells nobody"
         )
     kinds = list(kinds)
+    if not kinds:
+        return "no_kind", "no amount changed, and no kind tells that"
     disabled = [k for k in kinds if k not in configured or not configured[k]["is_enabled"]]
     if disabled:
         return "kind_disabled", f"the kind {', '.join(disabled)} is not enabled"
     return "not_told", (
         f"no intent was made, though {', '.join(kinds)} is enabled now: the rules were others "
-        "when the run committed, or the entry had been told under another payment"
+        "when the run committed, or this evidence had been told before"
     )
 
 
@@ -218,8 +235,9 @@ def no_change(facts: PaymentFacts, context: Context) -> Answer:
 
 def _unchanged(facts: PaymentFacts, context: Context) -> tuple[str, str]:
     payment = facts.payment
-    if payment["is_void"]:
-        return "void", "the books cancelled it (void), so nothing is expected or told"
+    if payment["is_cancelled"]:
+        status = "void" if payment["is_void"] else payment["booked_status"]
+        return "void", f"the books cancelled it ({status}), so nothing is expected or told"
     if payment["same_reference"] and not facts.entries:
         return "duplicate_reference", (
             f"the reference {payment['reference']} is booked for "

@@ -10,6 +10,8 @@ select
     p.expected_at,
     p.provider_account,
     p.is_void,
+    p.is_void
+    or p.booked_status in ('void', 'voided', 'cancelled', 'canceled', 'failed') as is_cancelled,
     p.booked_version,
     p.imported_at,
     a.provider,

@@ -48,7 +48,10 @@ left outer join lateral (
             o.kind,
             count(*) as open_count
         from duebook.discrepancy as o
-        where o.provider_account = a.provider_account and o.closed_at is null
+        where
+            o.provider_account = a.provider_account
+            and o.closed_at is null
+            and o.status in ('open', 'acknowledged')
         group by o.kind
     ) as k
 ) as d on true
