@@ -35,13 +35,14 @@ def due_sweep() -> None:
     @task
     def sweep() -> list[int]:
         """Rescue, claim and send one batch; returns the numbers of the senders still needed."""
-        counts, further_senders = tasks.sweep_first()
-        get_current_context()["ti"].xcom_push("counts", counts)
+        context = get_current_context()
+        counts, further_senders = tasks.sweep_first(context["run_id"])
+        context["ti"].xcom_push("counts", counts)
         return further_senders
 
     @task(map_index_template="sender {{ task.op_kwargs['sender'] }}")
     def send(sender: int) -> dict[str, Any]:
-        return tasks.sweep_more(sender)
+        return tasks.sweep_more(sender, get_current_context()["run_id"])
 
     send.expand(sender=sweep())
 

@@ -32,13 +32,12 @@ def test_a_connection_has_duebooks_session_whatever_the_server_says(
 ) -> None:
     from duebook.airflow.hooks import connect_from_hook
 
-    extra = {"application_name": "ignored", "options": "-c timezone=Asia/Tokyo", "cursor": "x"}
-    monkeypatch.setenv("AIRFLOW_CONN_DUEBOOK", airflow_connection(database_url))
+    extra = {"application_name": "mine", "cursor": "dictcursor"}
+    monkeypatch.setenv("AIRFLOW_CONN_DUEBOOK", airflow_connection(database_url, extra=extra))
     with connect_from_hook("duebook")() as conn:
         assert conn.autocommit
         shown = conn.execute("select current_setting('timezone'), current_database()").fetchone()
     assert shown == ("UTC", psycopg.conninfo.conninfo_to_dict(database_url)["dbname"])
-    assert extra
 
 
 def test_a_url_serves_as_well(monkeypatch: pytest.MonkeyPatch, database_url: str) -> None:
@@ -63,13 +62,27 @@ def test_the_extras_of_a_connection_reach_the_server(
 def test_a_missing_connection_is_named_with_the_variable_that_makes_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from duebook.airflow.hooks import connect_from_hook, get_connection
+    from duebook.airflow.hooks import connect_from_hook, find_connection
 
     monkeypatch.delenv("AIRFLOW_CONN_DUEBOOK", raising=False)
     with pytest.raises(ConfigurationError, match="AIRFLOW_CONN_DUEBOOK"):
         connect_from_hook("duebook")
-    with pytest.raises(ConfigurationError, match="stripe_default"):
-        get_connection("stripe_default")
+    assert find_connection("stripe_default") is None
+
+
+def test_a_connection_is_the_same_inside_airflow_and_outside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from duebook.airflow.hooks import find_connection
+    from duebook.connections import connection_from_environment
+
+    for value in (
+        "smtp://user:p%40ss@mail.example.org:587/?security=starttls",
+        '{"conn_type": "generic", "host": "http://127.0.0.1", "port": 8420, "password": "sk_1"}',
+    ):
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", value)
+        outside = connection_from_environment("ours", {"AIRFLOW_CONN_OURS": value})
+        assert find_connection("ours") == outside
 
 
 def test_a_database_that_is_away_is_said_in_one_line_without_its_password(

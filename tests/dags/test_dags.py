@@ -59,8 +59,7 @@ def test_the_night_maps_one_labelled_task_over_the_accounts(bag: DagBag) -> None
         "accounts": {"reconcile"},
         "reconcile": set(),
     }
-    mapped = dag.get_task("reconcile")
-    assert mapped.is_mapped
+    mapped = _mapped(bag, "nightly_reconciliation", "reconcile")
     assert mapped.partial_kwargs["map_index_template"] == "{{ task.op_kwargs['account'] }}"
     assert mapped.pool == "duebook_reconcile"
 
@@ -120,7 +119,7 @@ def test_what_was_away_is_tried_again_and_what_is_wrong_is_not(bag: DagBag) -> N
 
     from duebook.airflow.failures import TaskAway, TaskRefused
 
-    task = bag.dags["nightly_reconciliation"].get_task("reconcile")
+    task = _mapped(bag, "nightly_reconciliation", "reconcile")
     policy = task.partial_kwargs["retry_policy"]
     away = policy.evaluate(TaskAway(3), try_number=1, max_tries=task.retries)
     assert away.action is RetryAction.RETRY
@@ -134,10 +133,11 @@ def test_what_was_away_is_tried_again_and_what_is_wrong_is_not(bag: DagBag) -> N
 def test_a_reconciliation_writes_the_asset_that_the_sweep_waits_for(bag: DagBag) -> None:
     from airflow.sdk import AssetOrTimeSchedule
 
-    written = bag.dags["nightly_reconciliation"].get_task("reconcile").partial_kwargs["outlets"]
-    schedule = bag.dags["due_sweep"].timetable
+    written = _mapped(bag, "nightly_reconciliation", "reconcile").partial_kwargs["outlets"]
+    schedule: Any = bag.dags["due_sweep"].timetable
     assert isinstance(schedule, AssetOrTimeSchedule)
-    awaited = list(schedule.asset_condition.objects)
+    condition: Any = schedule.asset_condition
+    awaited = list(condition.objects)
     assert [asset.uri for asset in written] == ["duebook://due/"]
     assert awaited == written
     assert [watcher.name for watcher in awaited[0].watchers] == ["duebook_due_row"]
@@ -146,7 +146,8 @@ def test_a_reconciliation_writes_the_asset_that_the_sweep_waits_for(bag: DagBag)
 def test_the_sweep_starts_every_minute_and_is_not_paused_when_it_is_new(bag: DagBag) -> None:
     dag = bag.dags["due_sweep"]
     assert dag.is_paused_upon_creation is False
-    assert dag.timetable.timetable.expression == "* * * * *"
+    schedule: Any = dag.timetable
+    assert schedule.timetable.expression == "* * * * *"
 
 
 def test_the_sweep_is_one_task_that_maps_further_senders(bag: DagBag) -> None:
@@ -155,7 +156,7 @@ def test_the_sweep_is_one_task_that_maps_further_senders(bag: DagBag) -> None:
         "sweep": {"send"},
         "send": set(),
     }
-    assert dag.get_task("send").is_mapped
+    assert _mapped(bag, "due_sweep", "send")
     assert {task.pool for task in dag.tasks} == {"duebook_send"}
     # The next minute's run is the retry; a task's own would hold a run slot meanwhile.
     assert {task.retries for task in dag.tasks} == {0}
@@ -167,6 +168,12 @@ def test_the_dags_survive_airflows_serialization(bag: DagBag) -> None:
     for dag in bag.dags.values():
         stored = json.loads(json.dumps(DagSerialization.to_dict(dag)))
         assert DagSerialization.from_dict(stored).dag_id == dag.dag_id
+
+
+def _mapped(bag: DagBag, dag_id: str, task_id: str) -> Any:
+    task = bag.dags[dag_id].get_task(task_id)
+    assert task.is_mapped
+    return task
 
 
 def _filled(bag: DagBag, conf: dict[str, Any]) -> Any:

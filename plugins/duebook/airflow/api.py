@@ -147,6 +147,10 @@ class AirflowApi:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/clear"
         self._call("POST", path, json={"dry_run": False})
 
+    def pool(self, name: str) -> dict[str, Any]:
+        """A pool with its `slots` and how many of them are taken."""
+        return dict(self._call("GET", f"/api/v2/pools/{name}").json())
+
     def put_pool(self, name: str, slots: int, description: str) -> None:
         """Make a pool, or give an existing one this size."""
         body = {"slots": slots, "description": description, "include_deferred": False}

@@ -15,13 +15,12 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 
+from duebook.connections import ConnectionSpec
 from duebook.db.connect import Limits, connect_async, connect_url
 from duebook.errors import ConfigurationError
 from duebook.settings import Settings
 
 if TYPE_CHECKING:
-    from airflow.sdk import Connection
-
     from duebook.db.connect import Connect
 
 # A look is one index probe, and a trigger has time to ask again.
@@ -40,15 +39,22 @@ class DuebookPostgresHook(PostgresHook):
         return connect_url(_conninfo(stated), autocommit=True)
 
 
-def get_connection(connection_id: str) -> Connection:
-    """The Airflow connection of this id, from the environment, a secrets backend or the UI.
-
-    Raises ConfigurationError naming the connection when there is none.
-    """
+def find_connection(connection_id: str) -> ConnectionSpec | None:
+    """The connection in the form that the services take, or None when there is none."""
     try:
-        return BaseHook.get_connection(connection_id)
+        found = BaseHook.get_connection(connection_id)
     except AirflowNotFoundException:
-        raise _missing(connection_id) from None
+        return None
+    return ConnectionSpec(
+        conn_id=connection_id,
+        conn_type=found.conn_type or "",
+        host=found.host or "",
+        port=found.port,
+        login=found.login or None,
+        password=found.password or None,
+        schema=found.schema or None,
+        extra=found.extra_dejson,
+    )
 
 
 def connect_from_hook(connection_id: str = "duebook") -> Connect:
@@ -57,7 +63,8 @@ def connect_from_hook(connection_id: str = "duebook") -> Connect:
     The connection is looked up now, so that a missing one is said before any work. Each call of
     what is returned opens one (autocommit), and raises UnavailableError when the database is away.
     """
-    get_connection(connection_id)
+    if find_connection(connection_id) is None:
+        raise _missing(connection_id)
 
     def connect() -> psycopg.Connection[Any]:
         conn: Any = DuebookPostgresHook(postgres_conn_id=connection_id).get_conn()

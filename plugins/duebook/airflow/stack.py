@@ -268,6 +268,8 @@ class LocalStack:
                 cwd=self.home,
                 start_new_session=True,
             )
+        # It outlives this object, and is found again by its pid file: Python has no child to await.
+        process.returncode = 0
         created = psutil.Process(process.pid).create_time()
         record = {"pid": process.pid, "created": created}
         _write_private(self._pid_file(component.name), json.dumps(record))
@@ -336,6 +338,10 @@ class LocalStack:
 
     def _forget_leaders(self) -> None:
         for component in COMPONENTS:
+            leader = self._recorded_leader(component.name)
+            if leader is not None:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(leader.pid, os.WNOHANG)
             self._pid_file(component.name).unlink(missing_ok=True)
 
     def _recorded_leader(self, name: str) -> _Leader | None:

@@ -6,7 +6,10 @@ address, no payment. Heavy imports stand inside the functions, since every DAG f
 
 from __future__ import annotations
 
+import json
 import logging
+import math
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -22,8 +25,10 @@ ALL_ACCOUNTS = "all"
 def choose_accounts(params: Mapping[str, Any]) -> list[str]:
     """The provider accounts to reconcile: the one that was asked for, or every configured one."""
     from duebook.errors import InputError
+    from duebook.services.operate import load_configuration
+    from duebook.settings import load_settings
 
-    configured = list(_config().provider_accounts)
+    configured = list(load_configuration(load_settings()).provider_accounts)
     asked = str(params["account"]).strip()
     if asked == ALL_ACCOUNTS:
         return configured
@@ -34,48 +39,81 @@ def choose_accounts(params: Mapping[str, Any]) -> list[str]:
 
 
 @one_clear_line()
-def reconcile_account(account: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """One reconciliation of one provider account; returns its counts."""
-    from duebook.airflow.hooks import connect_from_hook
-    from duebook.services.operate import reconcile_account as reconcile
+def reconcile_account(account: str, params: Mapping[str, Any], run_id: str) -> dict[str, Any]:
+    """One reconciliation of one provider account; returns its counts.
+
+    `run_id` is written down as who asked, and decides nothing.
+    """
+    from duebook.airflow.hooks import connect_from_hook, find_connection
+    from duebook.services import operate
     from duebook.settings import load_settings
 
+    as_of = _instant(params["as_of"])
     settings = load_settings()
-    report = reconcile(
+    report = operate.reconcile_account(
         connect_from_hook(settings.airflow_connection),
         settings,
         account=account,
-        files=(),
-        as_of=_instant(params["as_of"]),
+        as_of=as_of,
         dry_run=bool(params["dry_run"]),
-        console=None,
+        triggered_by=f"airflow:{run_id}",
+        connections=find_connection,
     )
-    counts = only_counts(report.to_json())
-    log.info("reconciled %s: %s", account, counts)
+    counts = count_reconciliation(report.to_json())
+    log.info("reconciled %s: %s", account, json.dumps(counts))
     return counts
 
 
-@one_clear_line()
-def sweep_first(max_senders: int | None = None) -> tuple[dict[str, Any], list[int]]:
+def sweep_first(run_id: str) -> tuple[dict[str, Any], list[int]]:
     """Rescue, claim and send one batch at once.
 
-    Returns its counts, and the numbers of the further senders that the backlog is worth.
+    Returns its counts, and the numbers of the further senders that the backlog is worth: none when
+    nothing could be claimed, since what is left then waits for a pause to end.
     """
-    raise AssertionError
+    counts = _sweep(f"airflow:{run_id}", max_batches=1)
+    from duebook.services.operate import load_configuration
+    from duebook.settings import load_settings
+
+    limits = load_configuration(load_settings()).sweep
+    batches = math.ceil(counts["backlog"] / limits.batch_size)
+    senders = min(limits.senders, batches) if counts["claimed"] else 0
+    return counts, list(range(1, senders + 1))
+
+
+def sweep_more(sender: int, run_id: str) -> dict[str, Any]:
+    """One further sender: batch after batch until nothing is due or its time is up."""
+    return _sweep(f"airflow:{run_id}:{sender}", max_batches=None)
 
 
 @one_clear_line()
-def sweep_more(sender: int) -> dict[str, Any]:
-    """One further sender: batch after batch until nothing is due or its time is up."""
-    raise AssertionError
+def _sweep(sender: str, *, max_batches: int | None) -> dict[str, Any]:
+    from duebook.airflow.hooks import connect_from_hook, find_connection
+    from duebook.services import operate
+    from duebook.settings import load_settings
+
+    settings = load_settings()
+    report = operate.sweep_due(
+        connect_from_hook(settings.airflow_connection),
+        settings,
+        sender=sender,
+        max_batches=max_batches,
+        connections=find_connection,
+    )
+    counts = report.to_json()
+    log.info("swept: %s", json.dumps(counts))
+    return counts
 
 
-def only_counts(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a report may leave a task: whole numbers, names and dates, and no money."""
+def count_reconciliation(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a reconciliation's report may leave a task: numbers of things, and no money.
+
+    Batches become how many of them stand how, and types that nobody knows (words of the provider's
+    file) how many rows have one.
+    """
     return {
-        key: value
-        for key, value in document.items()
-        if not key.endswith("_minor") and isinstance(value, int | str | dict | None)
+        **document,
+        "batches": dict(Counter(batch["status"] for batch in document["batches"])),
+        "unknown_types": sum(document["unknown_types"].values()),
     }
 
 
@@ -91,10 +129,3 @@ def _instant(text: str | None) -> datetime | None:
     if instant.tzinfo is None:
         raise InputError("as_of has no offset; write it such as 2026-11-30T02:00:00Z")
     return instant
-
-
-def _config() -> Any:
-    from duebook.config import load_config
-    from duebook.settings import load_settings
-
-    return load_config(load_settings().config_file)
