@@ -6,7 +6,7 @@ by COPY as they arrive. Memory stays flat at any size. Nothing here outlives the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,17 +20,10 @@ from duebook.config import ProviderAccountConfig, zone_names
 from duebook.db.connect import describe
 from duebook.db.sql import query
 from duebook.errors import ConfigurationError, InputError
+from duebook.services.raw_rows import copy_file, create_raw_rows, enter_source
 from duebook.settlements import adyen, mapped_csv
-from duebook.settlements.base import ApiSource, Cursor
-from duebook.settlements.delimited import (
-    BrokenRow,
-    DataRow,
-    Layout,
-    ScannedFile,
-    raw_chunks,
-    scan_file,
-    tolerant_rows,
-)
+from duebook.settlements.base import ApiSource, Cursor, Pull
+from duebook.settlements.delimited import Layout, ScannedFile, scan_file
 from duebook.settlements.zones import ABBREVIATIONS
 
 log = structlog.get_logger(__name__)
@@ -39,7 +32,6 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the stage, how much of it is done, and of how much (None where nobody knows)."""
 
 API_SOURCE_NO: Final = 0
-_REJECTS_AT_ONCE: Final = 5000
 _ENTRIES_PER_REPORT: Final = 1000
 _TABLES: Final = (
     "create_staged_entry",
@@ -137,7 +129,8 @@ def stage_files(
         _prepare_reader(connection, account, reader)
         for number, file in enumerate(new.values(), start=1):
             progress("files", number - 1, len(new))
-            _copy_file(connection, number, file)
+            enter_source(connection, number, file)
+            copy_file(connection, number, file)
         progress("files", len(new), len(new))
         _stage_rows(connection, reader, ", ".join(file.name for file in new.values()))
     repeated = [file.sha256 for file in scanned if file.sha256 not in known]
@@ -169,19 +162,12 @@ def _prepare_reader(
         {
             "abbreviations": list(ABBREVIATIONS),
             "zones": [zone for zone, _ in zones],
-            "offsets": [offset for _, offset in zones],
+            "offset_seconds": [int(offset.total_seconds()) for _, offset in zones],
             "names": sorted(zone_names()) if needs_names else [],
         },
     )
     connection.execute(query("create_staged_exponent"), {"provider": account.provider})
-    _execute_built(
-        connection,
-        "build_create_raw_row",
-        {
-            "fields": list(reader.fields),
-            "same_as": [reader.same_as.get(each) for each in reader.fields],
-        },
-    )
+    create_raw_rows(connection, reader.fields, reader.same_as)
     if account.columns is not None:
         connection.execute(query("create_staged_dialect"))
         connection.execute(
@@ -196,102 +182,6 @@ def _prepare_reader(
             },
         )
         connection.execute(query("create_csv_row"))
-
-
-def _built(connection: psycopg.Connection[Any], name: str, values: Mapping[str, Any]) -> bytes:
-    row = connection.execute(query(name), values).fetchone()
-    assert row is not None, "a builder returns one row"
-    return str(row[0]).encode()
-
-
-def _execute_built(
-    connection: psycopg.Connection[Any], name: str, values: Mapping[str, Any]
-) -> None:
-    connection.execute(_built(connection, name, values))
-
-
-def _copy_file(connection: psycopg.Connection[Any], number: int, file: ScannedFile) -> None:
-    connection.execute(
-        query("put_staged_source"),
-        {
-            "source_no": number,
-            "name": file.name,
-            "sha256": file.sha256,
-            "size_bytes": file.size,
-        },
-    )
-    _execute_built(
-        connection,
-        "build_prepare_raw_row",
-        {
-            "source_no": number,
-            "first_line": file.header_line + 1,
-            "extra_fields": [each for each in file.fields if each.startswith("extra_")],
-        },
-    )
-    if not _copy_bytes(connection, number, file):
-        log.info("file is read row by row", file=file.name)
-        _copy_rows(connection, number, file)
-
-
-def _copy_bytes(connection: psycopg.Connection[Any], number: int, file: ScannedFile) -> bool:
-    """The fast way; False when the file is not one row of the header's width a physical line."""
-    if not file.is_plainly_quoted:
-        return False
-    if file.lines == 0:
-        return True
-    statement = _built(
-        connection,
-        "build_copy_raw_row",
-        {"fields": list(file.fields), "delimiter": file.delimiter},
-    )
-    try:
-        with connection.cursor() as cursor:
-            with cursor.copy(statement) as copy:
-                for chunk in raw_chunks(file):
-                    copy.write(chunk)
-            if cursor.rowcount == file.lines:
-                return True
-    except psycopg.DataError:
-        return False
-    connection.execute(query("delete_raw_rows_of_source"), {"source_no": number})
-    return False
-
-
-def _copy_rows(connection: psycopg.Connection[Any], number: int, file: ScannedFile) -> None:
-    statement = _built(connection, "build_copy_numbered_row", {"fields": list(file.fields)})
-    rows = tolerant_rows(file)
-    exhausted = False
-    while not exhausted:
-        broken: list[BrokenRow] = []
-        with connection.cursor() as cursor, cursor.copy(statement) as copy:
-            exhausted = _write_rows(copy, rows, broken)
-        _copy_broken(connection, number, broken)
-
-
-def _write_rows(
-    copy: psycopg.Copy, rows: Iterator[DataRow | BrokenRow], broken: list[BrokenRow]
-) -> bool:
-    for row in rows:
-        if isinstance(row, DataRow):
-            copy.write_row((row.line_no, *row.cells))
-            continue
-        broken.append(row)
-        if len(broken) >= _REJECTS_AT_ONCE:
-            return False
-    return True
-
-
-def _copy_broken(
-    connection: psycopg.Connection[Any], number: int, broken: Sequence[BrokenRow]
-) -> None:
-    if not broken:
-        return
-    with connection.cursor() as cursor, cursor.copy(query("copy_rejects")) as copy:
-        for row in broken:
-            copy.write_row(
-                (number, row.line_no, None, row.value, row.reason, row.expected, row.raw)
-            )
 
 
 def _stage_rows(connection: psycopg.Connection[Any], reader: Reader, names: str) -> None:
@@ -387,7 +277,7 @@ def stage_api(
     return Staged(cursor=pull.cursor, unknown_types=_unknown_types(connection))
 
 
-def _keep_api_facts(connection: psycopg.Connection[Any], pull: Any) -> None:
+def _keep_api_facts(connection: psycopg.Connection[Any], pull: Pull) -> None:
     connection.execute(
         query("put_staged_batches"),
         {

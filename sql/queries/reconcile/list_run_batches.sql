@@ -14,6 +14,7 @@ where
     and (
         b.status in ('open', 'not_closed')
         or b.batch_ref in (select a.batch_ref from affected_batch as a)
+        or b.batch_ref in (select e.batch_ref from staged_entry as e)
         or b.run_id in (
             select f.run_id from duebook.settlement_file as f
             where f.provider_account = :provider_account and f.sha256 = any(:checksums::text [])

@@ -4,9 +4,9 @@ insert into staged_zone (abbreviation, zone, utc_offset)
 select
     z.abbreviation,
     z.zone,
-    z.utc_offset
-from unnest(:abbreviations::text [], :zones::text [], :offsets::interval [])
-as z (abbreviation, zone, utc_offset)
+    make_interval(secs => z.offset_seconds)
+from unnest(:abbreviations::text [], :zones::text [], :offset_seconds::integer [])
+as z (abbreviation, zone, offset_seconds)
 union all
 select
     n.name,
