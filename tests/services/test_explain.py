@@ -134,6 +134,19 @@ def test_an_entry_in_suspense_is_found_by_its_reference_and_its_own_id(connect: 
         assert [e.event for e in match.events] == ["entry", "discrepancy_opened"]
 
 
+def test_an_entry_in_suspense_says_who_could_claim_it(connect: Connect) -> None:
+    take = "update duebook.ledger_payment set reference = 'ch_nobody' where payment_id = %s"
+    with connect() as conn:
+        conn.execute(take, ["P-overdue"])
+    match = only(connect, "ch_nobody")
+    assert (match.payment_ids, codes(match)) == (("P-overdue",), ["suspense"])
+    assert "the next run of stripe gives it to that payment" in match.answers[0].text
+    assert "entry" in [event.event for event in match.events]
+    with connect() as conn:
+        conn.execute(take, ["P-void"])
+    assert codes(only(connect, "txn_lonely")) == ["duplicate_reference"]
+
+
 def test_a_provider_id_finds_the_payment(connect: Connect) -> None:
     assert only(connect, "8835513921644842").payment_ids == ("P-1001",)
     assert only(connect, "ady_77").account_id == "globex"
@@ -269,6 +282,18 @@ def test_an_account_without_notify_from_has_no_baseline(connect: Connect) -> Non
     (answer,) = only(connect, "ref-77").answers
     assert answer.code == "not_told"
     assert "the rules were others" in answer.text
+
+
+def test_the_application_role_is_enough(connect: Connect, database_url: str) -> None:
+    as_application = partial(connect_url, database_url, role="duebook_app", autocommit=True)
+    for subject in ("P-1001", "acme", "run:2", "ch_nobody", "8835513921644842"):
+        assert explain(as_application, subject).to_json()["matches"]
+
+
+def test_nothing_is_written_and_the_answer_stays(connect: Connect) -> None:
+    first, second = explain(connect, "acme").to_json(), explain(connect, "acme").to_json()
+    answers = [[m["events"], m["summary"]] for s in (first, second) for m in s["matches"]]
+    assert answers[0] == answers[1]
 
 
 def test_spans_name_two_neighbouring_units() -> None:

@@ -154,6 +154,11 @@ def test_an_airflow_that_is_away_changes_nothing_else(connect: Connect) -> None:
     assert found["needs"] == status(connect, None).to_json()["needs"]
 
 
+def test_the_application_role_is_enough(connect: Connect, database_url: str) -> None:
+    as_application = partial(connect_url, database_url, role="duebook_app", autocommit=True)
+    assert status(as_application, load_config()).intents["scheduled"] == 1
+
+
 def test_no_address_and_no_amount_is_told(connect: Connect) -> None:
     document = json.dumps(status(connect, load_config()).to_json())
     assert "secret.person" not in document

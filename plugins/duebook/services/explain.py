@@ -103,6 +103,7 @@ def _matches(reader: _Reader, context: Context, subject: str) -> Iterable[Match]
     if not found and not run:
         found = reader.rows("find_provider_references", subject=subject, row_limit=MATCH_LIMIT + 1)
     payments: dict[tuple[str, str], None] = {}
+    is_payment = any(row["match_kind"] == "payment" for row in found)
     for row in found[:MATCH_LIMIT]:
         if row["match_kind"] == "run":
             yield _run_match(reader, context, row["run_id"])
@@ -110,7 +111,8 @@ def _matches(reader: _Reader, context: Context, subject: str) -> Iterable[Match]
             yield _account_match(reader, context, row["account_id"])
         elif row["payment_id"] is not None:
             payments[row["account_id"], row["payment_id"]] = None
-        else:
+        elif not is_payment:
+            # Else the story of the payment that has its reference tells it.
             yield _suspense_match(reader, context, row["provider_account"], row["entry_id"])
     left_out = len(found) > MATCH_LIMIT
     note = (f"more than {MATCH_LIMIT} matches; the others are not shown",) if left_out else ()
@@ -268,7 +270,7 @@ def _suspense_match(
         payment_ids=(),
         facts={"provider_account": provider_account, "entry_id": entry_id},
         summary=("claimed by no booked payment",),
-        answers=(story_answers.in_suspense(entries[-1], None),),
+        answers=(story_answers.in_suspense(entries[-1]),),
         events=ordered(events),
     )
 

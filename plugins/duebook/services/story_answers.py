@@ -285,20 +285,22 @@ def _awaited(payment: Row, context: Context) -> tuple[str, str]:
     return "missing", f"no settlement; {account} had until {minute(limit)}: missing at the provider"
 
 
-def in_suspense(entry: Row, payment: Row | None) -> Answer:
-    """Why an entry that no booked payment claims tells nobody."""
-    subject = f"entry {entry['entry_id']} of {entry['provider_account']}"
-    if payment is None:
-        text = (
-            f"{subject} stands in suspense: no booked payment has its reference "
-            f"{entry['payment_ref'] or '(it carries none)'}; it is told when one claims it"
-        )
-        return Answer("suspense", text)
-    text = (
-        f"{subject} carries the reference {payment['reference']} but stands in suspense; the next "
-        f"run of {entry['provider_account']} that can tell whose it is gives it to its payment"
-    )
-    return Answer("suspense", text, payment_id=payment["payment_id"])
+def in_suspense(entry: Row, payment: Row | None = None) -> Answer:
+    """Why an entry that stands in suspense tells nobody."""
+    subject = f"entry {entry['entry_id']} of {entry['provider_account']} stands in suspense"
+    reference, claimants = entry["payment_ref"], entry["claimants"]
+    payment_id = payment["payment_id"] if payment else None
+    if reference is None:
+        return Answer("suspense", f"{subject}: it carries no reference of a payment")
+    if not claimants:
+        text = f"{subject}: no booked payment has its reference {reference}"
+        return Answer("suspense", f"{text}; it is told when one claims it")
+    if claimants > 1:
+        text = f"{subject}: {counted(claimants, 'booked payment')} have its reference {reference}"
+        return Answer("duplicate_reference", f"{text}: correct the books", payment_id=payment_id)
+    text = f"{subject}; a booked payment has its reference {reference} by now"
+    claim = f"the next run of {entry['provider_account']} gives it to that payment"
+    return Answer("suspense", f"{text}, and {claim}", payment_id=payment_id)
 
 
 def account_answers(account: Row, payments: int) -> Iterator[Answer]:

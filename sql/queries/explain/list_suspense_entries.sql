@@ -24,7 +24,11 @@ select
     v.source,
     v.line_no,
     v.run_id,
-    v.stored_at
+    v.stored_at,
+    (
+        select count(*) from duebook.ledger_payment as p
+        where p.reference = e.payment_ref
+    ) as claimants
 from duebook.settlement_entry as e
 inner join duebook.settlement_entry_version as v using (provider_account, entry_id)
 inner join duebook.provider_account as a using (provider_account)
@@ -32,7 +36,7 @@ where
     e.account_id is null
     and (
         (e.provider_account = :provider_account and e.entry_id = :entry_id)
-        or e.payment_ref = any(:payment_refs::text[])
+        or (e.payment_ref is not null and e.payment_ref = any(:payment_refs::text[]))
     )
 order by v.stored_at, v.source_order, v.entry_id, v.version
 limit :row_limit::bigint;
