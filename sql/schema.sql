@@ -1,5 +1,5 @@
 -- The schema after every migration, function, view and grant: written by `make schema`
--- (python -m duebook.db.snapshot), compared by tests/db/test_snapshot.py. Not applied by anything.
+-- (python -m duebook.db.snapshot), compared by tests/db/test_schema_snapshot.py. Never applied.
 
 CREATE SCHEMA duebook;
 
@@ -46,6 +46,785 @@ $$;
 
 COMMENT ON FUNCTION duebook.accept_environment(p_name text, p_is_test boolean, p_by text) IS 'Accepts this database as the named environment; audited; a no-op when it already is.';
 
+CREATE FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $_$
+    select
+        case
+            when p_text is null then null
+            when p_text !~ '^-?([0-9]+\.?[0-9]*|\.[0-9]+)$' then 'not a number'
+            when char_length(p_text) > 40 then 'too long a number'
+            when pg_catalog.min_scale(p_text::numeric) > p_exponent
+                then 'more decimals than the currency has'
+            when pg_catalog.abs(p_text::numeric) * 10::numeric ^ p_exponent >= 9223372036854775807
+                then 'too large a number'
+        end;
+$_$;
+
+COMMENT ON FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) IS 'What is wrong with a text as a decimal amount of a currency with so many decimals; null: nothing.';
+
+CREATE FUNCTION duebook.append_outcomes(p_account_ids text[], p_intent_ids bigint[], p_attempt_nos integer[]) RETURNS bigint
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with written as (
+        insert into duebook.outcome (
+            account_id, operation_key, intent_id, kind, payment_id, result, reason,
+            intended_local, zone, due_at, attempt_no, provider_message_id
+        )
+        select
+            i.account_id, i.operation_key, i.intent_id, i.kind, i.payment_id, r.result, r.reason,
+            i.intended_local, i.zone, a.due_at, r.attempt_no, r.provider_message_id
+        from unnest(p_account_ids, p_intent_ids, p_attempt_nos)
+            as g (account_id, intent_id, attempt_no)
+        inner join duebook.intent as i
+            on g.account_id = i.account_id and g.intent_id = i.intent_id
+        inner join duebook.attempt as a
+            on
+                g.account_id = a.account_id
+                and g.intent_id = a.intent_id
+                and g.attempt_no = a.attempt_no
+        inner join duebook.attempt_result as r
+            on
+                g.account_id = r.account_id
+                and g.intent_id = r.intent_id
+                and g.attempt_no = r.attempt_no
+        order by i.account_id, i.operation_key
+        on conflict do nothing
+        returning account_id
+    )
+    select pg_catalog.count(*) from written;
+$$;
+
+COMMENT ON FUNCTION duebook.append_outcomes(p_account_ids text[], p_intent_ids bigint[], p_attempt_nos integer[]) IS 'Writes the outcome of each given attempt from its stored result; a key that has one keeps it. Returns how many were written.';
+
+CREATE FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) RETURNS TABLE(account_id text, intent_id bigint, attempt_no integer, counts boolean)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_account_ids text[];
+    v_intent_ids bigint[];
+    v_attempt_nos integer[];
+    v_counts boolean[];
+    v_ends boolean[];
+    v_expected bigint;
+    v_written bigint;
+begin
+    with given as materialized (
+        select r.*
+        from pg_catalog.jsonb_to_recordset(p_results) as r (
+            account_id text, intent_id bigint, attempt_no integer, result text, reason text,
+            provider_code text, provider_message_id text, finished_at timestamptz
+        )
+    ),
+    written as (
+        insert into duebook.attempt_result as n (
+            account_id, intent_id, attempt_no, batch_id, flush_no, result, reason,
+            provider_code, provider_message_id, finished_at, is_late
+        )
+        select
+            g.account_id, g.intent_id, g.attempt_no, p_batch_id, p_flush_no, g.result, g.reason,
+            g.provider_code, g.provider_message_id, g.finished_at,
+            g.result <> 'skipped' and exists (
+                select
+                from duebook.outcome as o
+                inner join duebook.intent as i
+                    on o.account_id = i.account_id and o.operation_key = i.operation_key
+                where i.account_id = g.account_id and i.intent_id = g.intent_id
+            )
+        from given as g
+        order by g.account_id, g.intent_id, g.attempt_no
+        on conflict do nothing
+        returning n.account_id, n.intent_id, n.attempt_no, n.result, not n.is_late as counts
+    ),
+    refused as (
+        insert into duebook.audit_event (actor, action, account_id, subject, detail)
+        select
+            'flush', 'refuse_second_result', g.account_id, i.operation_key,
+            pg_catalog.jsonb_build_object(
+                'intent_id', g.intent_id, 'attempt_no', g.attempt_no, 'result', g.result,
+                'provider_code', g.provider_code, 'provider_message_id', g.provider_message_id
+            )
+        from given as g
+        left join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+        where not exists (
+            select
+            from written as w
+            where
+                w.account_id = g.account_id
+                and w.intent_id = g.intent_id
+                and w.attempt_no = g.attempt_no
+        )
+    )
+    select
+        pg_catalog.array_agg(w.account_id),
+        pg_catalog.array_agg(w.intent_id),
+        pg_catalog.array_agg(w.attempt_no),
+        pg_catalog.array_agg(w.counts),
+        pg_catalog.array_agg(w.counts and w.result in ('sent', 'done', 'expired'))
+    into v_account_ids, v_intent_ids, v_attempt_nos, v_counts, v_ends
+    from written as w;
+
+    select
+        pg_catalog.count(*),
+        duebook.append_outcomes(
+            pg_catalog.array_agg(f.account_id),
+            pg_catalog.array_agg(f.intent_id),
+            pg_catalog.array_agg(f.attempt_no)
+        )
+    into v_expected, v_written
+    from unnest(v_account_ids, v_intent_ids, v_attempt_nos, v_ends)
+        as f (account_id, intent_id, attempt_no, ends)
+    where f.ends;
+    if v_written <> v_expected then
+        -- A key ended between the two statements: the repeated flush sees it, and keeps it as late.
+        raise exception 'a key ended while its flush was written' using errcode = 'serialization_failure';
+    end if;
+
+    return query
+    select f.account_id, f.intent_id, f.attempt_no, f.counts
+    from unnest(v_account_ids, v_intent_ids, v_attempt_nos, v_counts)
+        as f (account_id, intent_id, attempt_no, counts);
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) IS 'The slow way of a flush: appends results past conflicts, and the outcomes that follow. Returns which of them count.';
+
+CREATE FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        case
+            when not p_is_itemisable then 'not_itemisable'
+            when p_difference_minor = 0 and p_has_payout then 'closed'
+            when p_difference_minor = 0 then 'carried'
+            when not p_is_complete then 'open'
+            else 'not_closed'
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) IS 'Status of a settlement batch in one net currency: closed, carried, open, not_closed, not_itemisable.';
+
+CREATE FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_intent_id bigint;
+    v_done text;
+begin
+    select i.intent_id into v_intent_id
+    from duebook.intent as i
+    where i.account_id = p_account_id and i.operation_key = p_operation_key;
+    if not found then
+        raise exception 'there is no intent with this operation key for this account'
+            using errcode = 'no_data_found';
+    end if;
+
+    select e.done into v_done
+    from duebook.end_waiting_intents(
+        array[p_account_id], array[v_intent_id], 'cancel', 'cancelled', p_reason, p_by
+    ) as e;
+    if v_done <> 'had_ended' then
+        insert into duebook.audit_event (actor, action, account_id, subject, detail)
+        values (
+            p_by, 'cancel_intent', p_account_id, p_operation_key,
+            pg_catalog.jsonb_build_object('reason', p_reason, 'done', v_done)
+        );
+    end if;
+    return case v_done when 'ended' then 'cancelled' when 'had_ended' then 'ended' else v_done end;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) IS 'Cancels one promise. Returns cancelled, requested (a sender holds it) or ended (it had an outcome).';
+
+CREATE FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) RETURNS TABLE(batch_id bigint, size integer, set_aside integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+#variable_conflict use_column
+declare
+    c_accounts constant integer := 500;
+    c_probes constant integer := 1000;
+    v_now timestamptz := pg_catalog.clock_timestamp();
+    v_due_before timestamptz := v_now + p_due_offset;
+    v_limit integer := p_limit;
+    v_budget duebook.budget;
+    v_tokens integer;
+    v_backlog integer;
+    v_cursor text;
+    v_from text;
+    v_upto text;
+    v_last text;
+    v_reached text;
+    v_quota integer;
+    v_accounts integer;
+    v_probes integer;
+    v_seen integer;
+    v_served integer;
+    v_part tid[];
+    v_picked tid[] := '{}';
+    v_poison_from integer;
+    v_batch_id bigint;
+    v_account_ids text[];
+    v_intent_ids bigint[];
+    v_attempt_nos integer[];
+    v_size integer;
+    v_set_aside integer := 0;
+begin
+    if p_due_offset <> interval '0' and not exists (
+        select from duebook.environment as e where e.is_test
+    ) then
+        raise exception 'a shifted clock is refused outside a database marked as test'
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+
+    select b.* into v_budget from duebook.budget as b where b.channel = p_channel;
+    if found and v_budget.tokens is not null then
+        -- Two claimers must not see the same tokens.
+        select b.* into v_budget from duebook.budget as b where b.channel = p_channel for update;
+        v_now := pg_catalog.clock_timestamp();
+        v_tokens := duebook.count_tokens(v_budget, v_now);
+        v_limit := least(v_limit, v_tokens);
+    end if;
+    if v_budget.paused_until > v_now or v_limit <= 0 then
+        return query select null::bigint, 0, 0;
+        return;
+    end if;
+
+    if p_alone then
+        select pg_catalog.array_agg(x.ctid) into v_part
+        from (
+            select d.ctid
+            from duebook.due as d
+            where
+                d.channel = p_channel
+                and d.due_at <= v_due_before
+                and d.suspicions >= 2
+            order by d.channel, d.due_at, d.intent_id
+            limit 1
+            for update skip locked
+        ) as x;
+        v_picked := coalesce(v_part, '{}');
+    else
+        select pg_catalog.count(*) into v_backlog
+        from (
+            select
+            from duebook.due as d
+            where
+                d.channel = p_channel
+                and d.due_at <= v_due_before
+                and d.suspicions < 2
+            order by d.channel, d.due_at, d.intent_id
+            limit v_limit + 1
+        ) as x;
+
+        if v_backlog > v_limit then
+            v_accounts := least(c_accounts, v_limit);
+            v_quota := v_limit / v_accounts;
+            v_probes := c_probes;
+            select c.account_id into v_cursor
+            from duebook.claim_cursor as c where c.channel = p_channel;
+            v_from := coalesce(v_cursor, '');
+            v_upto := null;
+            for lap in 1..2 loop
+                with recursive account as (
+                    (
+                        select
+                            d.account_id,
+                            1 as seen,
+                            (d.due_at <= v_due_before)::integer as served
+                        from duebook.due as d
+                        where
+                            d.channel = p_channel
+                            and d.account_id > v_from
+                            and (v_upto is null or d.account_id <= v_upto)
+                            and d.suspicions < 2
+                        order by d.channel, d.account_id, d.due_at
+                        limit 1
+                    )
+                    union all
+                    select
+                        n.account_id,
+                        a.seen + 1 as seen,
+                        a.served + n.is_due as served
+                    from account as a
+                    cross join lateral (
+                        select
+                            d.account_id,
+                            (d.due_at <= v_due_before)::integer as is_due
+                        from duebook.due as d
+                        where
+                            d.channel = p_channel
+                            and d.account_id > a.account_id
+                            and (v_upto is null or d.account_id <= v_upto)
+                            and d.suspicions < 2
+                        order by d.channel, d.account_id, d.due_at
+                        limit 1
+                    ) as n
+                    where a.seen < v_probes and a.served < v_accounts
+                ),
+                picked as materialized (
+                    select d.ctid
+                    from account as a
+                    cross join lateral (
+                        select due.ctid
+                        from duebook.due as due
+                        where
+                            due.channel = p_channel
+                            and due.account_id = a.account_id
+                            and due.due_at <= v_due_before
+                            and due.suspicions < 2
+                        order by due.channel, due.account_id, due.due_at
+                        limit v_quota
+                        for update skip locked
+                    ) as d
+                )
+                select
+                    (select pg_catalog.array_agg(p.ctid) from picked as p),
+                    (select pg_catalog.max(a.seen) from account as a),
+                    (select pg_catalog.max(a.served) from account as a),
+                    (select a.account_id from account as a order by a.seen desc limit 1)
+                into v_part, v_seen, v_served, v_last;
+
+                v_picked := v_picked || coalesce(v_part, '{}');
+                v_probes := v_probes - coalesce(v_seen, 0);
+                v_accounts := v_accounts - coalesce(v_served, 0);
+                v_reached := coalesce(v_last, v_reached);
+                exit when v_cursor is null or v_probes <= 0 or v_accounts <= 0;
+                v_from := '';
+                v_upto := v_cursor;
+            end loop;
+        end if;
+
+        if pg_catalog.cardinality(v_picked) < v_limit then
+            select pg_catalog.array_agg(x.ctid) into v_part
+            from (
+                select d.ctid
+                from duebook.due as d
+                where
+                    d.channel = p_channel
+                    and d.due_at <= v_due_before
+                    and d.suspicions < 2
+                    and d.ctid not in (select unnest(v_picked))
+                order by d.channel, d.due_at, d.intent_id
+                limit v_limit - pg_catalog.cardinality(v_picked)
+                for update skip locked
+            ) as x;
+            v_picked := v_picked || coalesce(v_part, '{}');
+        end if;
+    end if;
+
+    if pg_catalog.cardinality(v_picked) = 0 then
+        return query select null::bigint, 0, 0;
+        return;
+    end if;
+
+    v_batch_id := pg_catalog.nextval('duebook.batch_batch_id_seq');
+    select coalesce(pg_catalog.min(k.max_claims), 32767) into v_poison_from
+    from duebook.intent_kind as k;
+
+    with inserted as (
+        insert into duebook.attempt as a (
+            account_id, intent_id, attempt_no, batch_id, position,
+            due_at, tries, suspicions, safe_retry_until, claimed_at
+        )
+        select
+            d.account_id,
+            d.intent_id,
+            d.claims + 1,
+            v_batch_id,
+            pg_catalog.row_number() over (order by d.due_at, d.account_id, d.intent_id) - 1,
+            d.due_at,
+            d.tries,
+            d.suspicions,
+            d.safe_retry_until,
+            v_now
+        from duebook.due as d
+        where
+            d.ctid = any(v_picked)
+            and case
+                when d.claims = 0 then v_poison_from > 0
+                else duebook.may_be_claimed(d.account_id, d.intent_id, d.kind, d.claims)
+            end
+        on conflict do nothing
+        returning a.account_id, a.intent_id, a.attempt_no, a.position
+    )
+    select
+        pg_catalog.array_agg(i.account_id order by i.position),
+        pg_catalog.array_agg(i.intent_id order by i.position),
+        pg_catalog.array_agg(i.attempt_no order by i.position),
+        pg_catalog.count(*)
+    into v_account_ids, v_intent_ids, v_attempt_nos, v_size
+    from inserted as i;
+
+    if v_size < pg_catalog.cardinality(v_picked) then
+        v_set_aside := duebook.set_aside_due(v_picked, v_batch_id);
+    end if;
+    delete from duebook.due as d where d.ctid = any(v_picked);
+
+    if v_reached is not null then
+        -- Whoever can't have the row at once leaves it: it only says where the next round starts.
+        if exists (
+            select from duebook.claim_cursor as c where c.channel = p_channel
+            for update skip locked
+        ) then
+            update duebook.claim_cursor as c set account_id = v_reached where c.channel = p_channel;
+        else
+            insert into duebook.claim_cursor (channel, account_id)
+            select p_channel, v_reached
+            where not exists (
+                select from duebook.claim_cursor as c where c.channel = p_channel
+            )
+            on conflict do nothing;
+        end if;
+    end if;
+
+    if v_size = 0 then
+        return query select null::bigint, 0, v_set_aside;
+        return;
+    end if;
+
+    if v_tokens is not null then
+        update duebook.budget as b
+        set
+            tokens = v_tokens - v_size,
+            refilled_at = duebook.counted_until(v_budget, v_now)
+        where b.channel = p_channel;
+    end if;
+
+    v_now := pg_catalog.clock_timestamp();
+    insert into duebook.batch (
+        batch_id, token, sender, channel, claimed_at, lease_until, max_age_until,
+        safe_retry_until, size, account_ids, intent_ids, attempt_nos
+    ) overriding system value
+    values (
+        v_batch_id, p_token, p_sender, p_channel, v_now,
+        v_now + least(p_lease, p_max_age), v_now + p_max_age,
+        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos
+    );
+    return query select v_batch_id, v_size, v_set_aside;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) IS 'Claims up to p_limit due intents of one channel: due to batch, one attempt each. batch_id is null when nothing was claimed.';
+
+CREATE TABLE duebook.budget (
+    channel text NOT NULL,
+    tokens integer,
+    capacity integer,
+    refill_per_minute integer,
+    refilled_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    paused_until timestamp with time zone,
+    pause_reason text,
+    consecutive_pauses integer DEFAULT 0 NOT NULL,
+    CONSTRAINT rate_is_whole_or_absent CHECK ((((tokens IS NULL) = (capacity IS NULL)) AND ((capacity IS NULL) = (refill_per_minute IS NULL)))),
+    CONSTRAINT tokens_are_within_capacity CHECK (((tokens IS NULL) OR ((tokens >= 0) AND (tokens <= capacity))))
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE duebook.budget IS 'Shared rate of one channel; a channel without a row is unlimited and not paused.';
+
+COMMENT ON COLUMN duebook.budget.channel IS 'Channel account that the rate belongs to.';
+
+COMMENT ON COLUMN duebook.budget.tokens IS 'Messages that may be claimed now; null: no rate limit.';
+
+COMMENT ON COLUMN duebook.budget.capacity IS 'Most tokens it can hold.';
+
+COMMENT ON COLUMN duebook.budget.refill_per_minute IS 'Tokens added a minute.';
+
+COMMENT ON COLUMN duebook.budget.refilled_at IS 'When tokens were last counted.';
+
+COMMENT ON COLUMN duebook.budget.paused_until IS 'Nothing is claimed or sent before; from Retry-After or a refusal of the whole channel.';
+
+COMMENT ON COLUMN duebook.budget.pause_reason IS 'Code of the answer that paused it.';
+
+COMMENT ON COLUMN duebook.budget.consecutive_pauses IS 'Pauses since the last accepted message; sets the back-off.';
+
+CREATE FUNCTION duebook.count_tokens(p_budget duebook.budget, p_at timestamp with time zone) RETURNS integer
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        least(
+            p_budget.capacity::bigint,
+            p_budget.tokens + duebook.whole_tokens(p_budget, p_at)
+        )::integer;
+$$;
+
+COMMENT ON FUNCTION duebook.count_tokens(p_budget duebook.budget, p_at timestamp with time zone) IS 'Tokens a budget has at an instant: what it had plus the whole tokens since, at most its capacity.';
+
+CREATE FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        case
+            when p_at <= p_budget.refilled_at then p_at
+            when
+                p_budget.refill_per_minute = 0
+                or p_budget.tokens + duebook.whole_tokens(p_budget, p_at) >= p_budget.capacity
+                then p_at
+            else
+                p_budget.refilled_at
+                + interval '1 minute'
+                * (duebook.whole_tokens(p_budget, p_at)::double precision / p_budget.refill_per_minute)
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) IS 'The instant up to which the tokens of a budget are counted: the rest of a token is kept.';
+
+CREATE TABLE duebook.batch (
+    batch_id bigint NOT NULL,
+    token uuid NOT NULL,
+    sender text NOT NULL,
+    channel text NOT NULL,
+    claimed_at timestamp with time zone NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    max_age_until timestamp with time zone NOT NULL,
+    safe_retry_until timestamp with time zone,
+    flush_no integer DEFAULT 0 NOT NULL,
+    window_start integer DEFAULT 0 NOT NULL,
+    mark integer DEFAULT 0 NOT NULL,
+    size integer NOT NULL,
+    account_ids text[] NOT NULL,
+    intent_ids bigint[] NOT NULL,
+    attempt_nos integer[] NOT NULL,
+    CONSTRAINT arrays_are_of_one_size CHECK (((cardinality(account_ids) = size) AND (cardinality(intent_ids) = size) AND (cardinality(attempt_nos) = size))),
+    CONSTRAINT mark_is_inside_the_batch CHECK (((0 <= window_start) AND (window_start <= mark) AND (mark <= size)))
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE duebook.batch IS 'Enqueued: intents one sender holds under a token and a lease, in their order.';
+
+COMMENT ON COLUMN duebook.batch.batch_id IS 'Identity.';
+
+COMMENT ON COLUMN duebook.batch.token IS 'Fences every flush: a batch without it was rescued.';
+
+COMMENT ON COLUMN duebook.batch.sender IS 'Who claimed it: host, process, DAG run.';
+
+COMMENT ON COLUMN duebook.batch.channel IS 'Channel of its intents.';
+
+COMMENT ON COLUMN duebook.batch.claimed_at IS 'When it was claimed.';
+
+COMMENT ON COLUMN duebook.batch.lease_until IS 'From here on rescue may take it.';
+
+COMMENT ON COLUMN duebook.batch.max_age_until IS 'A lease is never renewed beyond.';
+
+COMMENT ON COLUMN duebook.batch.safe_retry_until IS 'Until when an idempotent channel recognises a repeat of a first try made in this batch; null: never.';
+
+COMMENT ON COLUMN duebook.batch.flush_no IS 'Flushes applied; the next one must follow it.';
+
+COMMENT ON COLUMN duebook.batch.window_start IS 'First position of the window that may be in I/O.';
+
+COMMENT ON COLUMN duebook.batch.mark IS 'Positions below it may have been tried; those from it on never were.';
+
+COMMENT ON COLUMN duebook.batch.size IS 'Intents in it.';
+
+COMMENT ON COLUMN duebook.batch.account_ids IS 'Customer accounts, by position.';
+
+COMMENT ON COLUMN duebook.batch.intent_ids IS 'Intents, by position.';
+
+COMMENT ON COLUMN duebook.batch.attempt_nos IS 'Attempt numbers, by position.';
+
+CREATE FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) RETURNS TABLE(back_in_due integer, in_doubt integer, held integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_item record;
+    v_in_doubt integer := 0;
+    v_held integer := 0;
+begin
+    for v_item in
+        select w.account_id, w.intent_id, w.attempt_no, w.ordinal <= p_batch.mark as may_be_tried
+        from unnest(p_batch.account_ids, p_batch.intent_ids, p_batch.attempt_nos)
+            with ordinality as w (account_id, intent_id, attempt_no, ordinal)
+        where not exists (
+            select
+            from duebook.attempt_result as r
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no
+        )
+        order by w.account_id, w.intent_id
+    loop
+        begin
+            if v_item.may_be_tried then
+                insert into duebook.in_doubt (
+                    account_id, intent_id, attempt_no, batch_id, cause, due_at, kind, channel,
+                    give_up_at, tries, claims, look_up_from
+                )
+                select
+                    i.account_id, i.intent_id, v_item.attempt_no, p_batch.batch_id,
+                    'rescue_failed', coalesce(a.due_at, i.notify_at), i.kind, i.channel,
+                    i.give_up_at, coalesce(a.tries, 0), v_item.attempt_no,
+                    pg_catalog.clock_timestamp()
+                from duebook.intent as i
+                left join duebook.attempt as a
+                    on
+                        i.account_id = a.account_id
+                        and i.intent_id = a.intent_id
+                        and a.attempt_no = v_item.attempt_no
+                where i.account_id = v_item.account_id and i.intent_id = v_item.intent_id;
+            else
+                insert into duebook.held (
+                    account_id, intent_id, cause, due_at, kind, channel, give_up_at,
+                    tries, claims, detail
+                )
+                select
+                    i.account_id, i.intent_id, 'rescue_failed', coalesce(a.due_at, i.notify_at),
+                    i.kind, i.channel, i.give_up_at, coalesce(a.tries, 0), v_item.attempt_no,
+                    'SQLSTATE ' || p_error
+                from duebook.intent as i
+                left join duebook.attempt as a
+                    on
+                        i.account_id = a.account_id
+                        and i.intent_id = a.intent_id
+                        and a.attempt_no = v_item.attempt_no
+                where i.account_id = v_item.account_id and i.intent_id = v_item.intent_id;
+            end if;
+            if not found then
+                raise exception 'no such intent' using errcode = 'no_data_found';
+            end if;
+            v_in_doubt := v_in_doubt + v_item.may_be_tried::integer;
+            v_held := v_held + (not v_item.may_be_tried)::integer;
+        exception
+            when integrity_constraint_violation or data_exception or no_data_found then
+                insert into duebook.audit_event (actor, action, account_id, subject, detail)
+                values (
+                    'rescue', 'leave_intent', v_item.account_id, 'batch:' || p_batch.batch_id,
+                    pg_catalog.jsonb_build_object(
+                        'intent_id', v_item.intent_id, 'attempt_no', v_item.attempt_no,
+                        'sqlstate', sqlstate
+                    )
+                );
+        end;
+    end loop;
+    return query select 0, v_in_doubt, v_held;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) IS 'Takes apart a batch that could not be rescued as a whole, intent by intent, into in_doubt or held.';
+
+CREATE FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) RETURNS TABLE(account_id text, intent_id bigint, done text)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_account_ids text[];
+    v_intent_ids bigint[];
+begin
+    -- A claim that holds the row is waited for; if it took the row, the request below is for its gate.
+    with given as materialized (
+        select g.account_id, g.intent_id
+        from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
+        order by g.account_id, g.intent_id
+    ),
+    from_due as (
+        delete from duebook.due as d
+        using given as g
+        where d.account_id = g.account_id and d.intent_id = g.intent_id
+        returning d.account_id, d.intent_id, d.due_at
+    ),
+    from_held as (
+        delete from duebook.held as h
+        using given as g
+        where h.account_id = g.account_id and h.intent_id = g.intent_id
+        returning h.account_id, h.intent_id, h.due_at
+    ),
+    from_proposed as (
+        delete from duebook.proposed as p
+        using given as g
+        where p.account_id = g.account_id and p.intent_id = g.intent_id
+        returning p.account_id, p.intent_id
+    ),
+    gone as (
+        select d.account_id, d.intent_id, d.due_at from from_due as d
+        union all
+        select h.account_id, h.intent_id, h.due_at from from_held as h
+        union all
+        select p.account_id, p.intent_id, null from from_proposed as p
+    ),
+    ended as (
+        insert into duebook.outcome as o (
+            account_id, operation_key, intent_id, kind, payment_id, result, reason,
+            intended_local, zone, due_at
+        )
+        select
+            i.account_id, i.operation_key, i.intent_id, i.kind, i.payment_id, 'expired', p_reason,
+            i.intended_local, i.zone, coalesce(g.due_at, i.notify_at)
+        from gone as g
+        inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+        order by i.account_id, i.operation_key
+        on conflict do nothing
+        returning o.account_id, o.intent_id
+    )
+    select pg_catalog.array_agg(e.account_id), pg_catalog.array_agg(e.intent_id)
+    into v_account_ids, v_intent_ids
+    from ended as e;
+
+    return query
+    with given as (
+        select
+            i.account_id,
+            i.intent_id,
+            exists (
+                select
+                from duebook.outcome as o
+                where o.account_id = i.account_id and o.operation_key = i.operation_key
+            ) as has_outcome,
+            exists (
+                select
+                from unnest(v_account_ids, v_intent_ids) as e (account_id, intent_id)
+                where e.account_id = i.account_id and e.intent_id = i.intent_id
+            ) as is_ended_here
+        from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
+        inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+    ),
+    requested as (
+        insert into duebook.intent_request (
+            account_id, intent_id, request, reason, requested_by
+        )
+        select g.account_id, g.intent_id, p_request, p_why, p_by
+        from given as g
+        where
+            not g.has_outcome
+            and not exists (
+                select
+                from duebook.intent_request as q
+                where
+                    q.account_id = g.account_id
+                    and q.intent_id = g.intent_id
+                    and q.request = p_request
+            )
+    )
+    select
+        g.account_id,
+        g.intent_id,
+        case
+            when g.is_ended_here then 'ended'
+            when g.has_outcome then 'had_ended'
+            else 'requested'
+        end
+    from given as g;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) IS 'Ends waiting intents as expired; appends a request for those that a batch holds. Returns per intent: ended, had_ended or requested.';
+
 CREATE FUNCTION duebook.environment_refusal(p_name text) RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -70,6 +849,908 @@ CREATE FUNCTION duebook.environment_refusal(p_name text) RETURNS text
 $$;
 
 COMMENT ON FUNCTION duebook.environment_refusal(p_name text) IS 'Why a sender of the named environment must not send from this database; null when it may.';
+
+CREATE FUNCTION duebook.expire_due(p_most integer) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+    with recursive channel as (
+        (
+            select d.channel from duebook.due as d
+            where d.suspicions < 2
+            order by d.channel limit 1
+        )
+        union all
+        select
+            (
+                select d.channel from duebook.due as d
+                where d.channel > c.channel and d.suspicions < 2
+                order by d.channel limit 1
+            ) as channel
+        from channel as c
+        where c.channel is not null
+    ),
+    picked as materialized (
+        select due.ctid
+        from channel as c
+        cross join lateral (
+            select d.ctid
+            from duebook.due as d
+            where
+                d.channel = c.channel
+                and d.due_at <= (select pg_catalog.clock_timestamp())
+                and d.suspicions < 2
+            order by d.channel, d.due_at, d.intent_id
+            limit p_most
+        ) as oldest
+        inner join duebook.due as due on oldest.ctid = due.ctid
+        where
+            due.give_up_at <= (select pg_catalog.clock_timestamp())
+            and due.safe_retry_until is null
+            and not exists (
+                select
+                from duebook.intent_request as q
+                where q.account_id = due.account_id and q.intent_id = due.intent_id
+            )
+            and not exists (
+                select
+                from duebook.attempt_result as r
+                where
+                    r.account_id = due.account_id
+                    and r.intent_id = due.intent_id
+                    and r.result = 'sent'
+            )
+        for update of due skip locked
+    ),
+    gone as (
+        delete from duebook.due as d
+        where d.ctid = any(array(select p.ctid from picked as p))
+        returning d.account_id, d.intent_id, d.due_at
+    ),
+    ended as (
+        insert into duebook.outcome (
+            account_id, operation_key, intent_id, kind, payment_id, result, reason,
+            intended_local, zone, due_at
+        )
+        select
+            i.account_id, i.operation_key, i.intent_id, i.kind, i.payment_id, 'expired', 'too_late',
+            i.intended_local, i.zone, g.due_at
+        from gone as g
+        inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+        order by i.account_id, i.operation_key
+        on conflict do nothing
+        returning account_id
+    )
+    select pg_catalog.count(*)::integer from ended;
+$$;
+
+COMMENT ON FUNCTION duebook.expire_due(p_most integer) IS 'Ends due intents past their limit, at most p_most of the oldest of each channel, as too_late. Returns how many.';
+
+CREATE FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        exists (
+            select
+            from duebook.attempt as a
+            inner join duebook.batch as b on a.batch_id = b.batch_id
+            where
+                a.account_id = p_account_id
+                and a.intent_id = p_intent_id
+                and not exists (
+                    select
+                    from duebook.attempt_result as r
+                    where
+                        r.account_id = a.account_id
+                        and r.intent_id = a.intent_id
+                        and r.attempt_no = a.attempt_no
+                )
+        )
+        or exists (
+            select
+            from duebook.in_doubt as u
+            where u.account_id = p_account_id and u.intent_id = p_intent_id
+        );
+$$;
+
+COMMENT ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) IS 'Whether a live batch holds an attempt of the intent without a result, or it is in doubt.';
+
+CREATE FUNCTION duebook.is_instant(p_text text) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+begin
+    if p_text is null or pg_catalog.translate(p_text, '0123456789-:+.TZ ', '') <> '' then
+        return false;
+    end if;
+    return p_text::timestamptz is not null;
+exception
+    when data_exception then
+        return false;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.is_instant(p_text text) IS 'Whether a text is an ISO 8601 date or instant; false for null.';
+
+CREATE FUNCTION duebook.is_local_time(p_text text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+begin
+    if p_text is null or pg_catalog.translate(p_text, '0123456789-: ', '') not in ('', 'T') then
+        return false;
+    end if;
+    return p_text::timestamp is not null;
+exception
+    when data_exception then
+        return false;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.is_local_time(p_text text) IS 'Whether a text is a date or a date and time without zone; false for null.';
+
+CREATE FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        coalesce((
+            select
+                p_claims >= k.max_claims
+                and p_claims - (
+                    select pg_catalog.count(*)
+                    from duebook.attempt_result as r
+                    where r.account_id = p_account_id and r.intent_id = p_intent_id
+                ) >= k.max_claims
+            from duebook.intent_kind as k
+            where k.kind = p_kind
+        ), false);
+$$;
+
+COMMENT ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) IS 'Whether an intent was claimed max_claims times without a result.';
+
+CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select pg_catalog.replace(pg_catalog.replace(p_part, '%', '%25'), ':', '%3A');
+$$;
+
+COMMENT ON FUNCTION duebook.key_part(p_part text) IS 'One part of an operation key, escaped: % becomes %25, then : becomes %3A.';
+
+CREATE FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        not duebook.is_in_flight(p_account_id, p_intent_id)
+        and not duebook.is_poison(p_account_id, p_intent_id, p_kind, p_claims);
+$$;
+
+COMMENT ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) IS 'Whether an intent that was claimed before may be claimed again: not in flight and no poison.';
+
+CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS void
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with moved as materialized (
+        select
+            m.*,
+            a.due_at as was_due_at,
+            i.kind,
+            i.channel,
+            i.give_up_at,
+            a.tries + m.burns::integer as new_tries,
+            case when m.reason = 'released' then a.suspicions else 0 end as new_suspicions,
+            a.safe_retry_until
+        from pg_catalog.jsonb_to_recordset(p_moves) as m (
+            account_id text, intent_id bigint, attempt_no integer, place text,
+            due_at timestamptz, reason text, detail text, burns boolean,
+            look_up_from timestamptz, retest_at timestamptz
+        )
+        inner join duebook.attempt as a
+            on
+                m.account_id = a.account_id
+                and m.intent_id = a.intent_id
+                and m.attempt_no = a.attempt_no
+        inner join duebook.intent as i
+            on m.account_id = i.account_id and m.intent_id = i.intent_id
+    ),
+    changed as (
+        insert into duebook.intent_change (account_id, intent_id, due_at, reason)
+        select m.account_id, m.intent_id, m.due_at, m.reason
+        from moved as m
+        where m.place = 'due' and m.due_at is not null
+    ),
+    due as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            m.account_id, m.intent_id, coalesce(m.due_at, m.was_due_at), m.kind, m.channel,
+            m.give_up_at, m.new_tries, m.attempt_no, m.new_suspicions, m.safe_retry_until
+        from moved as m
+        where m.place = 'due'
+        order by m.account_id, m.intent_id
+        on conflict do nothing
+    ),
+    in_doubt as (
+        insert into duebook.in_doubt (
+            account_id, intent_id, attempt_no, batch_id, cause, due_at, kind, channel,
+            give_up_at, tries, claims, look_up_from
+        )
+        select
+            m.account_id, m.intent_id, m.attempt_no, p_batch_id, m.reason, m.was_due_at, m.kind,
+            m.channel, m.give_up_at, m.new_tries, m.attempt_no,
+            coalesce(m.look_up_from, pg_catalog.clock_timestamp())
+        from moved as m
+        where m.place = 'in_doubt'
+        order by m.account_id, m.intent_id
+        on conflict do nothing
+    ),
+    held as (
+        insert into duebook.held (
+            account_id, intent_id, cause, due_at, kind, channel, give_up_at,
+            tries, claims, safe_retry_until, detail, retest_at
+        )
+        select
+            m.account_id, m.intent_id, m.reason, m.was_due_at, m.kind, m.channel, m.give_up_at,
+            m.new_tries, m.attempt_no, m.safe_retry_until, m.detail,
+            coalesce(m.retest_at, pg_catalog.clock_timestamp())
+        from moved as m
+        where m.place = 'held'
+        order by m.account_id, m.intent_id
+        on conflict do nothing
+    )
+    insert into duebook.proposed (account_id, intent_id)
+    select m.account_id, m.intent_id
+    from moved as m
+    where m.place = 'proposed'
+    order by m.account_id, m.intent_id
+    on conflict do nothing;
+$$;
+
+COMMENT ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) IS 'Moves intents out of a batch to where their results say: due, in_doubt, held or proposed.';
+
+CREATE FUNCTION duebook.name_fault(p_text text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        case
+            when p_text is null then 'empty'
+            when pg_catalog.char_length(p_text) > 200 then 'longer than 200 characters'
+            when p_text ~ '[\x01-\x1f\x7f]' then 'control character'
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.name_fault(p_text text) IS 'What is wrong with a text as an identifier that others gave; null: nothing.';
+
+CREATE FUNCTION duebook.plain_date(p_text text, p_order text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        case p_order
+            when 'iso' then p_text
+            when 'day_first'
+                then pg_catalog.regexp_replace(
+                    p_text, '^([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})', '\3-\2-\1'
+                )
+            when 'month_first'
+                then pg_catalog.regexp_replace(
+                    p_text, '^([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})', '\3-\1-\2'
+                )
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.plain_date(p_text text, p_order text) IS 'A date as a file writes it, year first; the order is iso, day_first or month_first.';
+
+CREATE FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        pg_catalog.replace(
+            case when p_thousands = '' then p_text else pg_catalog.replace(p_text, p_thousands, '') end,
+            p_decimal,
+            '.'
+        );
+$$;
+
+COMMENT ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) IS 'A number as a file writes it, rewritten with a point and without thousands separators.';
+
+CREATE FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) RETURNS TABLE(kept integer, ended integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_account_ids text[];
+    v_intent_ids bigint[];
+    v_attempt_nos integer[];
+    v_results text[];
+    v_answers boolean[];
+    v_end_accounts text[];
+    v_end_intents bigint[];
+    v_end_attempts integer[];
+begin
+    with written as (
+        insert into duebook.attempt_result as n (
+            account_id, intent_id, attempt_no, batch_id, flush_no, result, reason,
+            provider_code, provider_message_id, finished_at, is_late
+        )
+        select
+            g.account_id, g.intent_id, g.attempt_no, p_batch_id, p_flush_no, g.result, g.reason,
+            g.provider_code, g.provider_message_id, g.finished_at, true
+        from pg_catalog.jsonb_to_recordset(p_results) as g (
+            account_id text, intent_id bigint, attempt_no integer, result text, reason text,
+            provider_code text, provider_message_id text, finished_at timestamptz
+        )
+        order by g.account_id, g.intent_id, g.attempt_no
+        on conflict do nothing
+        returning n.account_id, n.intent_id, n.attempt_no, n.result, n.reason
+    )
+    select
+        pg_catalog.array_agg(w.account_id),
+        pg_catalog.array_agg(w.intent_id),
+        pg_catalog.array_agg(w.attempt_no),
+        pg_catalog.array_agg(w.result),
+        pg_catalog.array_agg(w.result = 'sent' or (w.result = 'expired' and w.reason = 'refused'))
+    into v_account_ids, v_intent_ids, v_attempt_nos, v_results, v_answers
+    from written as w;
+
+    -- A row that somebody holds is waited for: deletes are in key order, as everywhere.
+    with late as materialized (
+        select l.*
+        from unnest(v_account_ids, v_intent_ids, v_attempt_nos, v_results, v_answers)
+            as l (account_id, intent_id, attempt_no, result, is_answer)
+        where l.result <> 'unknown'
+        order by l.account_id, l.intent_id
+    ),
+    from_doubt as (
+        delete from duebook.in_doubt as u
+        using late as l
+        where
+            u.account_id = l.account_id
+            and u.intent_id = l.intent_id
+            and (l.is_answer or u.attempt_no = l.attempt_no)
+        returning u.*, l.result, l.is_answer, l.attempt_no as late_attempt_no
+    ),
+    from_due as (
+        delete from duebook.due as d
+        using late as l
+        where d.account_id = l.account_id and d.intent_id = l.intent_id and l.is_answer
+        returning d.account_id, d.intent_id, l.attempt_no
+    ),
+    from_held as (
+        delete from duebook.held as h
+        using late as l
+        where h.account_id = l.account_id and h.intent_id = l.intent_id and l.is_answer
+        returning h.account_id, h.intent_id, l.attempt_no
+    ),
+    back as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at, tries, claims
+        )
+        select
+            u.account_id, u.intent_id, u.due_at, u.kind, u.channel, u.give_up_at,
+            u.tries + (u.result = 'failed')::integer, u.claims
+        from from_doubt as u
+        where u.result not in ('sent', 'done', 'expired')
+        on conflict do nothing
+    ),
+    ending as (
+        select u.account_id, u.intent_id, u.late_attempt_no as attempt_no
+        from from_doubt as u
+        where u.result in ('sent', 'done', 'expired')
+        union
+        select d.account_id, d.intent_id, d.attempt_no from from_due as d
+        union
+        select h.account_id, h.intent_id, h.attempt_no from from_held as h
+    )
+    select
+        pg_catalog.array_agg(e.account_id),
+        pg_catalog.array_agg(e.intent_id),
+        pg_catalog.array_agg(e.attempt_no)
+    into v_end_accounts, v_end_intents, v_end_attempts
+    from ending as e;
+
+    return query
+    select
+        coalesce(pg_catalog.cardinality(v_account_ids), 0),
+        duebook.append_outcomes(v_end_accounts, v_end_intents, v_end_attempts)::integer;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) IS 'Keeps the results of a rescued batch as late, and ends with them what is in doubt, back in due or held.';
+
+CREATE FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+    with untried as materialized (
+        select
+            a.account_id, a.intent_id, a.attempt_no, a.due_at, i.kind, i.channel, i.give_up_at,
+            a.tries, a.suspicions, a.safe_retry_until, b.flush_no
+        from duebook.batch as b
+        cross join lateral unnest(b.account_ids, b.intent_ids, b.attempt_nos)
+            with ordinality as w (account_id, intent_id, attempt_no, ordinal)
+        inner join duebook.attempt as a
+            on
+                w.account_id = a.account_id
+                and w.intent_id = a.intent_id
+                and w.attempt_no = a.attempt_no
+        left join duebook.intent as i
+            on w.account_id = i.account_id and w.intent_id = i.intent_id
+        where b.batch_id = p_batch_id and w.ordinal > p_from
+        order by a.account_id, a.intent_id
+    ),
+    ended as (
+        insert into duebook.attempt_result as r (
+            account_id, intent_id, attempt_no, batch_id, flush_no, result, reason, finished_at
+        )
+        select
+            u.account_id, u.intent_id, u.attempt_no, p_batch_id, u.flush_no, 'skipped', p_reason,
+            pg_catalog.clock_timestamp()
+        from untried as u
+        on conflict do nothing
+        returning r.account_id, r.intent_id
+    ),
+    due as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            u.account_id, u.intent_id, u.due_at, u.kind, u.channel, u.give_up_at,
+            u.tries, u.attempt_no, u.suspicions, u.safe_retry_until
+        from untried as u
+        inner join ended as e on u.account_id = e.account_id and u.intent_id = e.intent_id
+        where u.kind is not null
+        on conflict do nothing
+    )
+    select pg_catalog.count(*)::integer from ended;
+$$;
+
+COMMENT ON FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) IS 'Gives back the intents of a batch from a position on, which were never tried. Returns how many.';
+
+CREATE FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integer) RETURNS TABLE(back_in_due integer, in_doubt integer, held integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    v_suspicious_from integer;
+    v_suspicious_upto integer;
+begin
+    -- Something was in I/O, or else the window that would have come next did not open.
+    select coalesce(pg_catalog.min(w.ordinal) - 1, p_batch.mark) into v_suspicious_from
+    from unnest(p_batch.account_ids, p_batch.intent_ids, p_batch.attempt_nos)
+        with ordinality as w (account_id, intent_id, attempt_no, ordinal)
+    where
+        w.ordinal <= p_batch.mark
+        and not exists (
+            select
+            from duebook.attempt_result as r
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no
+        );
+    v_suspicious_upto := case
+        when v_suspicious_from < p_batch.mark then p_batch.mark
+        else v_suspicious_from + p_window
+    end;
+
+    return query
+    with unresulted as materialized (
+        select
+            a.*,
+            i.kind,
+            i.channel,
+            i.give_up_at,
+            w.ordinal > p_batch.mark as is_untried,
+            w.ordinal > v_suspicious_from and w.ordinal <= v_suspicious_upto as is_suspicious,
+            coalesce(a.safe_retry_until, p_batch.safe_retry_until) as repeat_until
+        from unnest(p_batch.account_ids, p_batch.intent_ids, p_batch.attempt_nos)
+            with ordinality as w (account_id, intent_id, attempt_no, ordinal)
+        inner join duebook.attempt as a
+            on
+                w.account_id = a.account_id
+                and w.intent_id = a.intent_id
+                and w.attempt_no = a.attempt_no
+        inner join duebook.intent as i
+            on w.account_id = i.account_id and w.intent_id = i.intent_id
+        where not exists (
+            select
+            from duebook.attempt_result as r
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no
+        )
+        order by a.account_id, a.intent_id
+    ),
+    placed as materialized (
+        select
+            u.*,
+            case
+                when exists (
+                    select
+                    from duebook.outcome as o
+                    inner join duebook.intent as i
+                        on o.account_id = i.account_id and o.operation_key = i.operation_key
+                    where i.account_id = u.account_id and i.intent_id = u.intent_id
+                ) then 'ended'
+                when
+                    not u.is_untried
+                    and (
+                        u.repeat_until is null
+                        or u.repeat_until <= pg_catalog.clock_timestamp()
+                    ) then 'in_doubt'
+                when
+                    u.is_suspicious
+                    and duebook.is_poison(u.account_id, u.intent_id, u.kind, u.attempt_no)
+                    then 'poison'
+                else 'due'
+            end as place
+        from unresulted as u
+    ),
+    -- What was never tried has an end, so that it does not count as poison.
+    ended as (
+        insert into duebook.attempt_result (
+            account_id, intent_id, attempt_no, batch_id, flush_no, result, reason, finished_at
+        )
+        select
+            p.account_id, p.intent_id, p.attempt_no, p_batch.batch_id, p_batch.flush_no,
+            'skipped', 'never_tried', pg_catalog.clock_timestamp()
+        from placed as p
+        where p.is_untried and (p.place = 'ended' or not p.is_suspicious)
+        on conflict do nothing
+    ),
+    due as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            p.account_id, p.intent_id, p.due_at, p.kind, p.channel, p.give_up_at,
+            p.tries, p.attempt_no, p.suspicions + p.is_suspicious::integer,
+            case when p.is_untried then p.safe_retry_until else p.repeat_until end
+        from placed as p
+        where p.place = 'due'
+        on conflict do nothing
+    ),
+    in_doubt as (
+        insert into duebook.in_doubt (
+            account_id, intent_id, attempt_no, batch_id, cause, due_at, kind, channel,
+            give_up_at, tries, claims, look_up_from
+        )
+        select
+            p.account_id, p.intent_id, p.attempt_no, p_batch.batch_id,
+            case when p.repeat_until is null then 'sender_died' else 'retry_unsafe' end,
+            p.due_at, p.kind, p.channel, p.give_up_at, p.tries, p.attempt_no,
+            pg_catalog.clock_timestamp()
+        from placed as p
+        where p.place = 'in_doubt'
+        on conflict do nothing
+    ),
+    held as (
+        insert into duebook.held (
+            account_id, intent_id, cause, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            p.account_id, p.intent_id, 'poison', p.due_at, p.kind, p.channel, p.give_up_at,
+            p.tries, p.attempt_no, p.suspicions + 1,
+            case when p.is_untried then p.safe_retry_until else p.repeat_until end
+        from placed as p
+        where p.place = 'poison'
+        on conflict do nothing
+    )
+    select
+        (pg_catalog.count(*) filter (where p.place = 'due'))::integer,
+        (pg_catalog.count(*) filter (where p.place = 'in_doubt'))::integer,
+        (pg_catalog.count(*) filter (where p.place = 'poison'))::integer
+    from placed as p;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integer) IS 'Puts the intents of a lapsed batch, locked by the caller, back in due, in doubt or held.';
+
+CREATE FUNCTION duebook.rescue_batches(p_most integer, p_window integer) RETURNS TABLE(batch_id bigint, how text, back_in_due integer, in_doubt integer, held integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_batch duebook.batch;
+    v_counts record;
+    v_how text;
+begin
+    for v_batch in
+        select b.*
+        from duebook.batch as b
+        where b.lease_until <= (select pg_catalog.clock_timestamp())
+        order by b.lease_until
+        limit p_most
+        for update skip locked
+    loop
+        v_how := 'rescued';
+        begin
+            select r.* into v_counts from duebook.rescue_batch(v_batch, p_window) as r;
+        exception
+            when transaction_rollback or insufficient_resources or object_not_in_prerequisite_state
+                or operator_intervention or system_error or internal_error then
+                raise;
+            when others then
+                v_how := 'dismantled';
+                select r.* into v_counts from duebook.dismantle_batch(v_batch, sqlstate) as r;
+        end;
+
+        delete from duebook.batch as b where b.batch_id = v_batch.batch_id;
+        insert into duebook.batch_ended (
+            batch_id, token, sender, how, flush_no, size, claimed_at
+        )
+        values (
+            v_batch.batch_id, v_batch.token, v_batch.sender, v_how, v_batch.flush_no,
+            v_batch.size, v_batch.claimed_at
+        );
+        return query
+        select v_batch.batch_id, v_how, v_counts.back_in_due, v_counts.in_doubt, v_counts.held;
+    end loop;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) IS 'Rescues at most p_most batches whose lease has lapsed; p_window is the largest window of sends. One row per batch.';
+
+CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS TABLE(back_in_due integer, expired integer)
+    LANGUAGE sql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+    with clock as materialized (
+        select
+            pg_catalog.clock_timestamp() as now,
+            duebook.environment_refusal(p_environment) is null as is_environment_accepted
+    ),
+    picked as materialized (
+        select h.*
+        from duebook.held as h
+        where h.retest_at <= (select c.now from clock as c)
+        order by h.retest_at, h.account_id, h.intent_id
+        limit p_most
+        for update skip locked
+    ),
+    judged as materialized (
+        select
+            p.*,
+            i.operation_key,
+            i.payment_id,
+            i.intended_local,
+            i.zone,
+            c.now,
+            greatest(
+                p.claims,
+                (
+                    select coalesce(pg_catalog.max(a.attempt_no), 0)
+                    from duebook.attempt as a
+                    where a.account_id = p.account_id and a.intent_id = p.intent_id
+                )
+            ) as known_claims,
+            case
+                when exists (
+                    select
+                    from duebook.outcome as o
+                    where o.account_id = p.account_id and o.operation_key = i.operation_key
+                ) then 'gone'
+                when p.give_up_at <= c.now then 'too_late'
+                when p.cause = 'no_contact' and not exists (
+                    select
+                    from duebook.contact as t
+                    where t.account_id = p.account_id and t.channel = p.channel
+                ) then 'wait'
+                when p.cause = 'zone_unknown' and not exists (
+                    select
+                    from duebook.contact as t
+                    where
+                        t.account_id = p.account_id
+                        and t.channel = p.channel
+                        and t.imported_at > p.since
+                ) then 'wait'
+                when p.cause = 'no_consent' and not exists (
+                    select
+                    from duebook.consent as n
+                    where
+                        n.account_id = p.account_id
+                        and n.kind in (p.kind, '*')
+                        and n.channel in (p.channel, '*')
+                ) then 'wait'
+                when p.cause = 'kind_unknown' and not exists (
+                    select from duebook.intent_kind as k where k.kind = p.kind
+                ) then 'wait'
+                when p.cause = 'environment' and not c.is_environment_accepted then 'wait'
+                when
+                    p.cause = 'attempt_conflict'
+                    and duebook.is_in_flight(p.account_id, p.intent_id) then 'gone'
+                when p.cause in ('poison', 'rescue_failed') then 'wait'
+                else 'due'
+            end as verdict
+        from picked as p
+        cross join clock as c
+        left join duebook.intent as i on p.account_id = i.account_id and p.intent_id = i.intent_id
+    ),
+    removed as (
+        delete from duebook.held as h
+        using judged as j
+        where
+            h.account_id = j.account_id
+            and h.intent_id = j.intent_id
+            and (j.verdict in ('due', 'gone') or (j.verdict = 'too_late' and j.operation_key is not null))
+    ),
+    postponed as (
+        update duebook.held as h
+        set
+            retest_at = j.now + case
+                when j.cause in ('poison', 'rescue_failed') then interval '10 minutes'
+                else interval '1 minute'
+            end
+        from judged as j
+        where
+            h.account_id = j.account_id
+            and h.intent_id = j.intent_id
+            and (j.verdict = 'wait' or (j.verdict = 'too_late' and j.operation_key is null))
+    ),
+    back as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            j.account_id, j.intent_id, greatest(j.due_at, j.now), j.kind, j.channel, j.give_up_at,
+            j.tries, j.known_claims, j.suspicions, j.safe_retry_until
+        from judged as j
+        where j.verdict = 'due'
+        on conflict do nothing
+    ),
+    released as (
+        insert into duebook.intent_change (account_id, intent_id, due_at, reason)
+        select j.account_id, j.intent_id, greatest(j.due_at, j.now), 'released'
+        from judged as j
+        where j.verdict = 'due'
+    ),
+    ended as (
+        insert into duebook.outcome (
+            account_id, operation_key, intent_id, kind, payment_id, result, reason,
+            intended_local, zone, due_at
+        )
+        select
+            j.account_id, j.operation_key, j.intent_id, j.kind, j.payment_id, 'expired', 'too_late',
+            j.intended_local, j.zone, j.due_at
+        from judged as j
+        where j.verdict = 'too_late' and j.operation_key is not null
+        order by j.account_id, j.operation_key
+        on conflict do nothing
+    )
+    select
+        (pg_catalog.count(*) filter (where j.verdict = 'due'))::integer,
+        (pg_catalog.count(*) filter (where j.verdict = 'too_late'))::integer
+    from judged as j;
+$$;
+
+COMMENT ON FUNCTION duebook.retest_held(p_most integer, p_environment text) IS 'Tests held intents against their cause: due again, ended too_late, or looked at later.';
+
+CREATE FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with aside as materialized (
+        select
+            d.*,
+            i.operation_key,
+            duebook.is_poison(d.account_id, d.intent_id, d.kind, d.claims) as is_poison,
+            duebook.is_in_flight(d.account_id, d.intent_id)
+            or exists (
+                select
+                from duebook.held as h
+                where h.account_id = d.account_id and h.intent_id = d.intent_id
+            )
+            or exists (
+                select
+                from duebook.outcome as o
+                where o.account_id = d.account_id and o.operation_key = i.operation_key
+            ) as is_elsewhere
+        from duebook.due as d
+        left join duebook.intent as i on d.account_id = i.account_id and d.intent_id = i.intent_id
+        where
+            d.ctid = any(p_picked)
+            and not exists (
+                select
+                from duebook.attempt as a
+                where
+                    a.account_id = d.account_id
+                    and a.intent_id = d.intent_id
+                    and a.attempt_no = d.claims + 1
+                    and a.batch_id = p_batch_id
+            )
+    ),
+    held as (
+        insert into duebook.held (
+            account_id, intent_id, cause, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            x.account_id, x.intent_id,
+            case when x.is_poison then 'poison' else 'attempt_conflict' end,
+            x.due_at, x.kind, x.channel, x.give_up_at,
+            x.tries, x.claims, x.suspicions, x.safe_retry_until
+        from aside as x
+        where not x.is_elsewhere
+        on conflict do nothing
+    ),
+    noted as (
+        insert into duebook.audit_event (actor, action, account_id, subject, detail)
+        select
+            'claim', 'drop_duplicate_due', x.account_id, x.operation_key,
+            pg_catalog.jsonb_build_object('intent_id', x.intent_id, 'claims', x.claims)
+        from aside as x
+        where x.is_elsewhere
+    )
+    select pg_catalog.count(*)::integer from aside;
+$$;
+
+COMMENT ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) IS 'Puts picked due rows that got no attempt into held with their cause, or notes that they were duplicates. Returns how many.';
+
+CREATE FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        case
+            when p_charged_back_minor > 0 then 'charged_back'
+            when p_refunded_minor > 0 and p_refunded_minor >= p_captured_minor then 'refunded'
+            when p_refunded_minor > 0 then 'partially_refunded'
+            when p_captured_minor <= 0 then 'expected'
+            when p_captured_minor < p_expected_minor then 'partially_settled'
+            when p_captured_minor = p_expected_minor then 'settled'
+            else 'over_settled'
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) IS 'Status of the settled side: expected, partially_settled, settled, over_settled, partially_refunded, refunded, charged_back.';
+
+CREATE FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) RETURNS bigint
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        least(
+            p_budget.capacity::numeric,
+            greatest(
+                0,
+                pg_catalog.floor(
+                    extract(epoch from p_at - p_budget.refilled_at) * p_budget.refill_per_minute / 60
+                )
+            )
+        )::bigint;
+$$;
+
+COMMENT ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) IS 'Whole tokens that flowed into a budget since it was last counted, at most its capacity.';
 
 CREATE TABLE duebook.alembic_version (
     version_num character varying(32) NOT NULL
@@ -116,7 +1797,7 @@ COMMENT ON COLUMN duebook.attempt.attempt_no IS 'Counts the claims of the intent
 
 COMMENT ON COLUMN duebook.attempt.batch_id IS 'Batch it was claimed in.';
 
-COMMENT ON COLUMN duebook.attempt."position" IS 'Its position there, from 0.';
+COMMENT ON COLUMN duebook.attempt."position" IS 'Its order there, from 0; a gap is a row that was set aside.';
 
 COMMENT ON COLUMN duebook.attempt.due_at IS 'Its due time when claimed.';
 
@@ -165,7 +1846,7 @@ COMMENT ON COLUMN duebook.attempt_result.provider_message_id IS 'The provider''s
 
 COMMENT ON COLUMN duebook.attempt_result.finished_at IS 'When the answer was there.';
 
-COMMENT ON COLUMN duebook.attempt_result.is_late IS 'True when the batch had been rescued before the flush.';
+COMMENT ON COLUMN duebook.attempt_result.is_late IS 'True when the batch had been rescued before the flush, or the key had ended otherwise.';
 
 CREATE TABLE duebook.audit_event (
     audit_event_id bigint NOT NULL,
@@ -201,56 +1882,6 @@ ALTER TABLE duebook.audit_event ALTER COLUMN audit_event_id ADD GENERATED ALWAYS
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE duebook.batch (
-    batch_id bigint NOT NULL,
-    token uuid NOT NULL,
-    sender text NOT NULL,
-    channel text,
-    claimed_at timestamp with time zone NOT NULL,
-    lease_until timestamp with time zone NOT NULL,
-    max_age_until timestamp with time zone NOT NULL,
-    flush_no integer DEFAULT 0 NOT NULL,
-    window_start integer DEFAULT 0 NOT NULL,
-    mark integer DEFAULT 0 NOT NULL,
-    size integer NOT NULL,
-    account_ids text[] NOT NULL,
-    intent_ids bigint[] NOT NULL,
-    attempt_nos integer[] NOT NULL,
-    CONSTRAINT arrays_are_of_one_size CHECK (((cardinality(account_ids) = size) AND (cardinality(intent_ids) = size) AND (cardinality(attempt_nos) = size))),
-    CONSTRAINT mark_is_inside_the_batch CHECK (((0 <= window_start) AND (window_start <= mark) AND (mark <= size)))
-)
-WITH (fillfactor='50');
-
-COMMENT ON TABLE duebook.batch IS 'Enqueued: intents one sender holds under a token and a lease, in their order.';
-
-COMMENT ON COLUMN duebook.batch.batch_id IS 'Identity.';
-
-COMMENT ON COLUMN duebook.batch.token IS 'Fences every flush: a batch without it was rescued.';
-
-COMMENT ON COLUMN duebook.batch.sender IS 'Who claimed it: host, process, DAG run.';
-
-COMMENT ON COLUMN duebook.batch.channel IS 'Channel of its intents.';
-
-COMMENT ON COLUMN duebook.batch.claimed_at IS 'When it was claimed.';
-
-COMMENT ON COLUMN duebook.batch.lease_until IS 'From here on rescue may take it.';
-
-COMMENT ON COLUMN duebook.batch.max_age_until IS 'A lease is never renewed beyond.';
-
-COMMENT ON COLUMN duebook.batch.flush_no IS 'Flushes applied; the next one must follow it.';
-
-COMMENT ON COLUMN duebook.batch.window_start IS 'First position of the window that may be in I/O.';
-
-COMMENT ON COLUMN duebook.batch.mark IS 'Positions below it may have been tried; those from it on never were.';
-
-COMMENT ON COLUMN duebook.batch.size IS 'Intents in it.';
-
-COMMENT ON COLUMN duebook.batch.account_ids IS 'Customer accounts, by position.';
-
-COMMENT ON COLUMN duebook.batch.intent_ids IS 'Intents, by position.';
-
-COMMENT ON COLUMN duebook.batch.attempt_nos IS 'Attempt numbers, by position.';
 
 ALTER TABLE duebook.batch ALTER COLUMN batch_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME duebook.batch_batch_id_seq
@@ -291,38 +1922,6 @@ COMMENT ON COLUMN duebook.batch_ended.claimed_at IS 'When it was claimed.';
 
 COMMENT ON COLUMN duebook.batch_ended.ended_at IS 'When it ended.';
 
-CREATE TABLE duebook.budget (
-    channel text NOT NULL,
-    tokens integer,
-    capacity integer,
-    refill_per_minute integer,
-    refilled_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    paused_until timestamp with time zone,
-    pause_reason text,
-    consecutive_pauses integer DEFAULT 0 NOT NULL,
-    CONSTRAINT rate_is_whole_or_absent CHECK ((((tokens IS NULL) = (capacity IS NULL)) AND ((capacity IS NULL) = (refill_per_minute IS NULL)))),
-    CONSTRAINT tokens_are_within_capacity CHECK (((tokens IS NULL) OR ((tokens >= 0) AND (tokens <= capacity))))
-)
-WITH (fillfactor='50');
-
-COMMENT ON TABLE duebook.budget IS 'Shared rate of one channel; a channel without a row is unlimited and not paused.';
-
-COMMENT ON COLUMN duebook.budget.channel IS 'Channel account that the rate belongs to.';
-
-COMMENT ON COLUMN duebook.budget.tokens IS 'Messages that may be claimed now; null: no rate limit.';
-
-COMMENT ON COLUMN duebook.budget.capacity IS 'Most tokens it can hold.';
-
-COMMENT ON COLUMN duebook.budget.refill_per_minute IS 'Tokens added a minute.';
-
-COMMENT ON COLUMN duebook.budget.refilled_at IS 'When tokens were last counted.';
-
-COMMENT ON COLUMN duebook.budget.paused_until IS 'Nothing is claimed or sent before; from Retry-After or a refusal of the whole channel.';
-
-COMMENT ON COLUMN duebook.budget.pause_reason IS 'Code of the answer that paused it.';
-
-COMMENT ON COLUMN duebook.budget.consecutive_pauses IS 'Pauses since the last accepted message; sets the back-off.';
-
 CREATE TABLE duebook.channel (
     channel text NOT NULL,
     enabled boolean NOT NULL,
@@ -339,6 +1938,18 @@ COMMENT ON COLUMN duebook.channel.enabled IS 'False: its intents end expired, ch
 COMMENT ON COLUMN duebook.channel.reason IS 'Why it was switched.';
 
 COMMENT ON COLUMN duebook.channel.updated_at IS 'When it was switched.';
+
+CREATE TABLE duebook.claim_cursor (
+    channel text NOT NULL,
+    account_id text NOT NULL
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE duebook.claim_cursor IS 'Where the fair pass of the claims of a channel goes on. Losing it costs a round of fairness, nothing else.';
+
+COMMENT ON COLUMN duebook.claim_cursor.channel IS 'Channel.';
+
+COMMENT ON COLUMN duebook.claim_cursor.account_id IS 'Last account that was served.';
 
 CREATE TABLE duebook.consent (
     account_id text NOT NULL,
@@ -460,7 +2071,7 @@ COMMENT ON COLUMN duebook.discrepancy.severity IS 'low, normal, high.';
 
 COMMENT ON COLUMN duebook.discrepancy.first_seen_at IS 'As-of of the run that opened it first.';
 
-COMMENT ON COLUMN duebook.discrepancy.last_seen_at IS 'As-of of the newest run that still saw it.';
+COMMENT ON COLUMN duebook.discrepancy.last_seen_at IS 'As-of of the newest run that wrote it; while it is open every full run has seen it, and the report says so.';
 
 COMMENT ON COLUMN duebook.discrepancy.closed_at IS 'When a run no longer saw it; null while open.';
 
@@ -478,8 +2089,8 @@ CREATE TABLE duebook.due (
     channel text NOT NULL,
     give_up_at timestamp with time zone NOT NULL,
     tries smallint DEFAULT 0 NOT NULL,
-    claims smallint DEFAULT 0 NOT NULL,
     suspicions smallint DEFAULT 0 NOT NULL,
+    claims integer DEFAULT 0 NOT NULL,
     safe_retry_until timestamp with time zone
 )
 WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='1000');
@@ -500,11 +2111,11 @@ COMMENT ON COLUMN duebook.due.give_up_at IS 'As in intent.';
 
 COMMENT ON COLUMN duebook.due.tries IS 'Burnt tries: sends that were tried and failed.';
 
-COMMENT ON COLUMN duebook.due.claims IS 'Claims so far, sends or not.';
-
 COMMENT ON COLUMN duebook.due.suspicions IS 'Rescued batches in whose first unresulted window it stood; from 2 on it is claimed alone.';
 
-COMMENT ON COLUMN duebook.due.safe_retry_until IS 'Until when an idempotent channel recognises a repeat of the first try.';
+COMMENT ON COLUMN duebook.due.claims IS 'Claims so far, sends or not.';
+
+COMMENT ON COLUMN duebook.due.safe_retry_until IS 'Set when an earlier try may have been accepted: until when the channel recognises its repeat.';
 
 CREATE TABLE duebook.environment (
     only_row boolean DEFAULT true NOT NULL,
@@ -543,7 +2154,7 @@ CREATE TABLE duebook.held (
     channel text NOT NULL,
     give_up_at timestamp with time zone NOT NULL,
     tries smallint NOT NULL,
-    claims smallint NOT NULL,
+    claims integer NOT NULL,
     suspicions smallint DEFAULT 0 NOT NULL,
     safe_retry_until timestamp with time zone,
     detail text,
@@ -557,7 +2168,7 @@ COMMENT ON COLUMN duebook.held.account_id IS 'Customer account.';
 
 COMMENT ON COLUMN duebook.held.intent_id IS 'Intent.';
 
-COMMENT ON COLUMN duebook.held.cause IS 'no_contact, template, zone_unknown, paused, poison, attempt_conflict, environment.';
+COMMENT ON COLUMN duebook.held.cause IS 'no_contact, no_consent, template, zone_unknown, kind_unknown, paused, environment, poison, attempt_conflict, rescue_failed.';
 
 COMMENT ON COLUMN duebook.held.due_at IS 'Due time it goes back with.';
 
@@ -592,7 +2203,7 @@ CREATE TABLE duebook.in_doubt (
     channel text NOT NULL,
     give_up_at timestamp with time zone NOT NULL,
     tries smallint NOT NULL,
-    claims smallint NOT NULL,
+    claims integer NOT NULL,
     since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     look_up_from timestamp with time zone NOT NULL
 );
@@ -607,7 +2218,7 @@ COMMENT ON COLUMN duebook.in_doubt.attempt_no IS 'Attempt whose end is not known
 
 COMMENT ON COLUMN duebook.in_doubt.batch_id IS 'Batch of that attempt.';
 
-COMMENT ON COLUMN duebook.in_doubt.cause IS 'Why: connection_lost, sender_died, timeout.';
+COMMENT ON COLUMN duebook.in_doubt.cause IS 'Why: sender_died, retry_unsafe, rescue_failed, or the code of the channel.';
 
 COMMENT ON COLUMN duebook.in_doubt.due_at IS 'Its due time when it was claimed.';
 
@@ -906,6 +2517,7 @@ CREATE TABLE duebook.ledger_payment (
     is_void boolean DEFAULT false NOT NULL,
     booked_version integer DEFAULT 1 NOT NULL,
     imported_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    imported_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     CONSTRAINT account_id_is_valid CHECK (((char_length(account_id) >= 1) AND (char_length(account_id) <= 200))),
     CONSTRAINT payment_id_is_valid CHECK (((char_length(payment_id) >= 1) AND (char_length(payment_id) <= 200))),
     CONSTRAINT reference_is_valid CHECK (((char_length(reference) >= 1) AND (char_length(reference) <= 200)))
@@ -934,6 +2546,8 @@ COMMENT ON COLUMN duebook.ledger_payment.is_void IS 'True: the books cancelled i
 COMMENT ON COLUMN duebook.ledger_payment.booked_version IS 'Counts changes by imports.';
 
 COMMENT ON COLUMN duebook.ledger_payment.imported_at IS 'When it was last changed by an import.';
+
+COMMENT ON COLUMN duebook.ledger_payment.imported_xid IS 'Transaction of that import: a run finds by it what it has not seen, in whatever order imports commit.';
 
 CREATE TABLE duebook.outcome (
     account_id text NOT NULL,
@@ -1006,6 +2620,7 @@ CREATE TABLE duebook.provider_account (
     cursor_position timestamp with time zone,
     last_full_as_of timestamp with time zone,
     last_full_run_id bigint,
+    seen_xid xid8,
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -1036,6 +2651,8 @@ COMMENT ON COLUMN duebook.provider_account.cursor_position IS 'For an API: every
 COMMENT ON COLUMN duebook.provider_account.last_full_as_of IS 'As-of of the newest committed full run; an older one is refused.';
 
 COMMENT ON COLUMN duebook.provider_account.last_full_run_id IS 'That run.';
+
+COMMENT ON COLUMN duebook.provider_account.seen_xid IS 'Imports from this transaction on were not surely seen by the last full run.';
 
 COMMENT ON COLUMN duebook.provider_account.settings IS 'The rest of its block in duebook.toml: folder, pattern, columns, reference. No secret.';
 
@@ -1200,6 +2817,26 @@ ALTER TABLE duebook.reconciliation_run ALTER COLUMN run_id ADD GENERATED ALWAYS 
     CACHE 1
 );
 
+CREATE TABLE duebook.retired_reference (
+    reference text NOT NULL,
+    account_id text NOT NULL,
+    payment_id text NOT NULL,
+    retired_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    retired_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+COMMENT ON TABLE duebook.retired_reference IS 'A reference that a payment no longer has since an import changed it: entries that carry it are looked at again. Append-only.';
+
+COMMENT ON COLUMN duebook.retired_reference.reference IS 'The reference it had.';
+
+COMMENT ON COLUMN duebook.retired_reference.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.retired_reference.payment_id IS 'Payment.';
+
+COMMENT ON COLUMN duebook.retired_reference.retired_xid IS 'Transaction of that import.';
+
+COMMENT ON COLUMN duebook.retired_reference.retired_at IS 'When.';
+
 CREATE TABLE duebook.settled_position (
     account_id text NOT NULL,
     payment_id text NOT NULL,
@@ -1251,6 +2888,7 @@ CREATE TABLE duebook.settlement_batch (
     entry_count integer NOT NULL,
     status text NOT NULL,
     is_itemisable boolean DEFAULT true NOT NULL,
+    is_complete boolean DEFAULT true NOT NULL,
     run_id bigint NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT batch_status_is_known CHECK ((status = ANY (ARRAY['closed'::text, 'carried'::text, 'open'::text, 'not_closed'::text, 'not_itemisable'::text]))),
@@ -1276,6 +2914,8 @@ COMMENT ON COLUMN duebook.settlement_batch.entry_count IS 'Entries in it, the pa
 COMMENT ON COLUMN duebook.settlement_batch.status IS 'closed, carried (no payout, 0), open (not yet paid out), not_closed, not_itemisable.';
 
 COMMENT ON COLUMN duebook.settlement_batch.is_itemisable IS 'False for a manual payout, whose entries the provider does not name.';
+
+COMMENT ON COLUMN duebook.settlement_batch.is_complete IS 'False while the provider may still name further entries of it.';
 
 COMMENT ON COLUMN duebook.settlement_batch.run_id IS 'Run that last changed it.';
 
@@ -1608,6 +3248,9 @@ ALTER TABLE ONLY duebook.budget
 ALTER TABLE ONLY duebook.channel
     ADD CONSTRAINT channel_pkey PRIMARY KEY (channel);
 
+ALTER TABLE ONLY duebook.claim_cursor
+    ADD CONSTRAINT claim_cursor_pkey PRIMARY KEY (channel);
+
 ALTER TABLE ONLY duebook.consent
     ADD CONSTRAINT consent_pkey PRIMARY KEY (account_id, kind, channel);
 
@@ -1671,6 +3314,9 @@ ALTER TABLE ONLY duebook.quiet_hours
 ALTER TABLE ONLY duebook.reconciliation_run
     ADD CONSTRAINT reconciliation_run_pkey PRIMARY KEY (run_id);
 
+ALTER TABLE ONLY duebook.retired_reference
+    ADD CONSTRAINT retired_reference_pkey PRIMARY KEY (reference, account_id, payment_id, retired_at);
+
 ALTER TABLE ONLY duebook.settled_position
     ADD CONSTRAINT settled_position_pkey PRIMARY KEY (account_id, payment_id, provider_account, currency);
 
@@ -1695,8 +3341,6 @@ ALTER TABLE ONLY duebook.settlement_file
 ALTER TABLE ONLY duebook.suppression
     ADD CONSTRAINT suppression_pkey PRIMARY KEY (account_id, channel);
 
-CREATE INDEX attempt_result_by_batch ON duebook.attempt_result USING btree (batch_id, flush_no);
-
 CREATE INDEX audit_event_by_account ON duebook.audit_event USING btree (account_id, happened_at);
 
 CREATE INDEX audit_event_by_subject ON duebook.audit_event USING btree (subject, happened_at);
@@ -1707,9 +3351,11 @@ CREATE INDEX discrepancy_by_payment ON duebook.discrepancy USING btree (account_
 
 CREATE INDEX discrepancy_open ON duebook.discrepancy USING btree (provider_account, kind) WHERE (closed_at IS NULL);
 
-CREATE INDEX due_by_account ON duebook.due USING btree (account_id, due_at, intent_id);
+CREATE INDEX due_alone ON duebook.due USING btree (channel, due_at, intent_id) WHERE (suspicions >= 2);
 
-CREATE INDEX due_by_time ON duebook.due USING btree (due_at, account_id, intent_id);
+CREATE INDEX due_by_account ON duebook.due USING btree (channel, account_id, due_at) WHERE (suspicions < 2);
+
+CREATE INDEX due_by_time ON duebook.due USING btree (channel, due_at, intent_id) WHERE (suspicions < 2);
 
 CREATE INDEX held_by_retest ON duebook.held USING btree (retest_at, account_id, intent_id);
 
@@ -1721,6 +3367,10 @@ CREATE INDEX ledger_change_by_payment ON duebook.ledger_change USING btree (acco
 
 CREATE INDEX ledger_change_by_run ON duebook.ledger_change USING btree (run_id);
 
+CREATE INDEX ledger_payment_by_import ON duebook.ledger_payment USING btree (imported_xid);
+
+CREATE INDEX ledger_payment_by_payment ON duebook.ledger_payment USING btree (payment_id);
+
 CREATE INDEX ledger_payment_by_provider_account ON duebook.ledger_payment USING btree (provider_account, expected_at);
 
 CREATE INDEX ledger_payment_by_reference ON duebook.ledger_payment USING btree (reference);
@@ -1729,13 +3379,15 @@ CREATE UNIQUE INDEX quarantined_row_is_kept_once ON duebook.quarantined_row USIN
 
 CREATE INDEX reconciliation_run_by_account ON duebook.reconciliation_run USING btree (provider_account, run_id DESC);
 
+CREATE INDEX retired_reference_by_import ON duebook.retired_reference USING btree (retired_xid);
+
 CREATE INDEX settled_position_by_provider_account ON duebook.settled_position USING btree (provider_account, account_id, payment_id);
 
 CREATE INDEX settlement_entry_by_batch ON duebook.settlement_entry USING btree (provider_account, batch_ref);
 
 CREATE INDEX settlement_entry_by_payment ON duebook.settlement_entry USING btree (account_id, payment_id) WHERE (account_id IS NOT NULL);
 
-CREATE INDEX settlement_entry_in_suspense ON duebook.settlement_entry USING btree (payment_ref, provider_account) WHERE ((account_id IS NULL) AND (payment_ref IS NOT NULL));
+CREATE INDEX settlement_entry_in_suspense ON duebook.settlement_entry USING btree (payment_ref, provider_account) WHERE ((account_id IS NULL) AND ((payment_ref IS NOT NULL) OR (entry_type = ANY (ARRAY['charge'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text]))));
 
 CREATE INDEX settlement_entry_pending ON duebook.settlement_entry USING btree (provider_account, entry_id) WHERE (entry_status = 'pending'::text);
 
@@ -1750,8 +3402,99 @@ GRANT USAGE ON SCHEMA duebook_reports TO duebook_analyst;
 REVOKE ALL ON FUNCTION duebook.accept_environment(p_name text, p_is_test boolean, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.accept_environment(p_name text, p_is_test boolean, p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.append_outcomes(p_account_ids text[], p_intent_ids bigint[], p_attempt_nos integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.append_outcomes(p_account_ids text[], p_intent_ids bigint[], p_attempt_nos integer[]) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.budget TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.count_tokens(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.count_tokens(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.batch TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.environment_refusal(p_name text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.environment_refusal(p_name text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.expire_due(p_most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.expire_due(p_most integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.is_instant(p_text text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.is_instant(p_text text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.is_local_time(p_text text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.is_local_time(p_text text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.key_part(p_part text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.name_fault(p_text text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.name_fault(p_text text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.retest_held(p_most integer, p_environment text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.retest_held(p_most integer, p_environment text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
 
 GRANT SELECT ON TABLE duebook.alembic_version TO duebook_app;
 
@@ -1765,15 +3508,13 @@ GRANT SELECT,INSERT ON TABLE duebook.audit_event TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.audit_event_audit_event_id_seq TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.batch TO duebook_app;
-
 GRANT USAGE ON SEQUENCE duebook.batch_batch_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.batch_ended TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.budget TO duebook_app;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.channel TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.claim_cursor TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.consent TO duebook_app;
 
@@ -1828,6 +3569,8 @@ GRANT USAGE ON SEQUENCE duebook.quiet_hours_quiet_hours_id_seq TO duebook_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.reconciliation_run TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.reconciliation_run_run_id_seq TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.retired_reference TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settled_position TO duebook_app;
 

@@ -6,6 +6,7 @@
 | `empty_database_url` | the same, with nothing in it |
 | `conn` (also `db`) | a psycopg connection to `database_url`, autocommit |
 | `settings` | `Settings` for `database_url`, with a home in the test's temporary directory |
+| `server_home` | a home for an `EmbeddedServer` of the test's own |
 | `duebook_cli` | runs `duebook …` for `settings`: `duebook_cli("status", "--json")` |
 
 The server is an embedded one in a temporary home (made in half a second, no crash safety), or the
@@ -206,6 +207,18 @@ def conn(database_url: str) -> Iterator[psycopg.Connection[TupleRow]]:
 def db(conn: psycopg.Connection[TupleRow]) -> psycopg.Connection[TupleRow]:
     """The same as `conn`."""
     return conn
+
+
+@pytest.fixture
+def server_home() -> Iterator[Path]:
+    """A home for a server of a test's own, stopped and removed after it.
+
+    Not below `tmp_path`: as root, each new pytest session closes its parent to other users again.
+    """
+    home = Path(tempfile.mkdtemp(prefix=f"{_HOME_PREFIX}{os.getpid()}-"))
+    yield home
+    EmbeddedServer(home).destroy()
+    shutil.rmtree(home)
 
 
 @pytest.fixture

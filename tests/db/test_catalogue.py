@@ -10,7 +10,6 @@ from alembic.script import ScriptDirectory
 from duebook.db.connect import connect_url
 from duebook.db.migrate import _config
 from duebook.db.objects import read_objects
-from duebook.db.snapshot import make_snapshot
 from duebook.db.sql import sql_root
 
 MIGRATIONS = sorted((sql_root() / "migrations").glob("*.sql"))
@@ -18,11 +17,6 @@ MIGRATIONS = sorted((sql_root() / "migrations").glob("*.sql"))
 
 def rows(connection: psycopg.Connection, statement: str) -> list[str]:
     return [row[0] for row in connection.execute(statement.encode())]
-
-
-def test_the_committed_snapshot_is_the_schema() -> None:
-    committed = (sql_root() / "schema.sql").read_text(encoding="utf-8")
-    assert make_snapshot() == committed, "run `make schema` and commit what it changed"
 
 
 def test_every_table_view_and_column_has_a_comment(conn: psycopg.Connection) -> None:

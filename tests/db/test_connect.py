@@ -125,12 +125,12 @@ def test_what_is_no_url_is_not_repeated(url: str) -> None:
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
-def test_a_database_that_comes_back_is_waited_for(tmp_path: Path) -> None:
-    server = EmbeddedServer(tmp_path, durable=False)
+def test_a_database_that_comes_back_is_waited_for(server_home: Path) -> None:
+    server = EmbeddedServer(server_home, durable=False)
     try:
         server.start()
         settings = Settings(
-            home=tmp_path, database_url=SecretStr(server.ensure_database("duebook"))
+            home=server_home, database_url=SecretStr(server.ensure_database("duebook"))
         )
         server.stop()
         with pytest.raises(UnavailableError):
@@ -144,8 +144,8 @@ def test_a_database_that_comes_back_is_waited_for(tmp_path: Path) -> None:
         server.destroy()
 
 
-def test_the_embedded_server_is_started_on_demand_only(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "home", database_url=None)
+def test_the_embedded_server_is_started_on_demand_only(server_home: Path) -> None:
+    settings = Settings(home=server_home / "home", database_url=None)
     try:
         with pytest.raises(UnavailableError, match="duebook up"):
             database_url(settings)

@@ -16,6 +16,7 @@ import psutil
 import psycopg
 import pytest
 
+from duebook.db import embedded
 from duebook.db.embedded import EmbeddedServer
 from duebook.db.service_user import service_user
 from duebook.errors import ConfigurationError, UnavailableError
@@ -24,12 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
+def home(server_home: Path) -> Path:
     """A directory as `mktemp -d` makes it: only its owner passes, and here that may be root."""
-    home = Path(tempfile.mkdtemp(prefix="duebook-embedded-"))
-    yield home
-    EmbeddedServer(home).destroy()
-    shutil.rmtree(home)
+    return server_home
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +166,14 @@ def test_start_and_stop_may_be_repeated(server: EmbeddedServer) -> None:
     assert server.status().pid is None
 
 
+def test_it_stops_when_the_way_to_it_was_closed_meanwhile(
+    server: EmbeddedServer, home: Path
+) -> None:
+    home.chmod(0o700)
+    server.stop()
+    assert server.status().pid is None
+
+
 def test_a_port_taken_meanwhile_is_left_to_its_taker(server: EmbeddedServer) -> None:
     taken = server.status().port
     server.stop()
@@ -177,6 +183,16 @@ def test_a_port_taken_meanwhile_is_left_to_its_taker(server: EmbeddedServer) -> 
         assert setting(server.url("postgres"), "port") == str(moved)
     server.stop()
     assert server.start().port == moved
+
+
+def test_a_port_taken_just_before_the_start_is_left_to_its_taker(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = server.status().port
+    server.stop()
+    monkeypatch.setattr(embedded, "_is_free", lambda port: True)
+    with socket.create_server(("127.0.0.1", taken or 0)):
+        assert server.start().port != taken
 
 
 def test_it_starts_after_the_postmaster_was_killed(home: Path) -> None:
@@ -251,8 +267,8 @@ def test_two_starts_at_once_make_one_server(home: Path) -> None:
     assert answers[0]
 
 
-def test_two_homes_run_side_by_side(running: EmbeddedServer, tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path / "other", durable=False) as other:
+def test_two_homes_run_side_by_side(running: EmbeddedServer, home: Path) -> None:
+    with EmbeddedServer(home, durable=False) as other:
         assert other.status().port != running.status().port
         assert (other.root / "password").read_text() != (running.root / "password").read_text()
         assert setting(other.url("postgres"), "port") != setting(running.url("postgres"), "port")

@@ -25,10 +25,15 @@ def test_waits(conn, tmp_path):
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+def temporary(server_home: Path) -> Path:
+    """The directory that the session below takes for the system's."""
+    return server_home
+
+
+@pytest.fixture
+def session(tmp_path: Path, temporary: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     """Starts a session of its own whose one test, with a database, waits for its end."""
     started: list[subprocess.Popen[bytes]] = []
-    (tmp_path / "temporary").mkdir()
 
     def start() -> subprocess.Popen[bytes]:
         marker = tmp_path / "marker"
@@ -41,7 +46,7 @@ def session(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
                 *("--rootdir", str(tmp_path), str(tmp_path / "test_probe.py")),
             ],
             cwd=tmp_path,
-            env={**environment, "PYTHONPATH": str(TESTS), "TMPDIR": str(tmp_path / "temporary")},
+            env={**environment, "PYTHONPATH": str(TESTS), "TMPDIR": str(temporary)},
             stdout=subprocess.DEVNULL,
         )
         started.append(process)
@@ -58,43 +63,45 @@ def session(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
         process.wait()
 
 
-def homes(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "temporary").glob("duebook-test-*"))
+def homes(temporary: Path) -> list[Path]:
+    return list(temporary.glob("duebook-test-*"))
 
 
-def servers(tmp_path: Path) -> list[psutil.Process]:
+def servers(temporary: Path) -> list[psutil.Process]:
     return [
         each
         for each in psutil.process_iter(["cmdline"])
-        if any(str(tmp_path / "temporary") in word for word in each.info["cmdline"] or [])
+        if any(str(temporary) in word for word in each.info["cmdline"] or [])
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_session_leaves_nothing(
-    session: Callable[[], subprocess.Popen[bytes]], tmp_path: Path, kind: signal.Signals
+    session: Callable[[], subprocess.Popen[bytes]], temporary: Path, kind: signal.Signals
 ) -> None:
     process = session()
-    assert len(homes(tmp_path)) == 1
+    assert len(homes(temporary)) == 1
     process.send_signal(kind)
     process.wait(timeout=60)
-    assert homes(tmp_path) == []
-    assert servers(tmp_path) == []
+    assert homes(temporary) == []
+    assert servers(temporary) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_session_left_is_cleared_by_the_next(
-    session: Callable[[], subprocess.Popen[bytes]], tmp_path: Path
+    session: Callable[[], subprocess.Popen[bytes]], temporary: Path
 ) -> None:
     killed = session()
-    left = homes(tmp_path)
+    left = homes(temporary)
     killed.kill()
     killed.wait()
-    assert len(servers(tmp_path)) > 0
+    assert len(servers(temporary)) > 0
     following = session()
-    assert left[0] not in homes(tmp_path)
+    assert left[0] not in homes(temporary)
     following.send_signal(signal.SIGINT)
     following.wait(timeout=60)
-    assert servers(tmp_path) == []
+    assert servers(temporary) == []
 
 
 def test_each_test_has_a_database_of_its_own(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,16 +115,11 @@ def test_a_database_that_is_away_is_told_so() -> None:
 
 
 @pytest.fixture
-def bare_server() -> Iterator[EmbeddedServer]:
+def bare_server(server_home: Path) -> EmbeddedServer:
     """A server on which no migrate ever ran: the roles are the server's, not a database's."""
-    home = Path(tempfile.mkdtemp(prefix="duebook-bare-"))
-    server = EmbeddedServer(home, durable=False)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.destroy()
-        shutil.rmtree(home)
+    server = EmbeddedServer(server_home, durable=False)
+    server.start()
+    return server
 
 
 def test_an_owner_who_may_not_make_roles_is_told_what_to_run(

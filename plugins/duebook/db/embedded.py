@@ -27,6 +27,7 @@ import importlib.util
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -50,7 +51,6 @@ HOST = "127.0.0.1"
 _FIRST_PORT, _LAST_PORT = 20000, 31999  # below the range that Linux and macOS give to clients
 _START_SECONDS = 60
 _STOP_SECONDS = 60
-_EXIT_SECONDS = 5
 _NO_SUCH_PID = 2**31 - 1
 
 _PARAMETERS: Mapping[str, str] = {
@@ -167,17 +167,14 @@ class EmbeddedServer:
             return
         with self._lock():
             family = self._processes()
-            for mode in ("fast", "immediate"):
+            # The signals that `pg_ctl stop` sends; sent here, they need no way to the directory,
+            # which may have been closed again since the start.
+            for signal_number, seconds in ((signal.SIGINT, _STOP_SECONDS), (signal.SIGQUIT, 10)):
                 if not family:
                     return
-                with contextlib.suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
-                    self._run(
-                        service_user(self.data_directory),
-                        *("pg_ctl", "stop", "-D", str(self.data_directory)),
-                        *("-m", mode, "-w", "-t", str(_STOP_SECONDS)),
-                    )
-                # pg_ctl waits for the pid file; the processes themselves end a moment later.
-                family = _wait_for_end(family)
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    family[0].send_signal(signal_number)
+                family = _wait_for_end(family, seconds)
             if family:
                 raise UnavailableError(f"PostgreSQL under {self.root} does not stop")
 
@@ -332,6 +329,7 @@ class EmbeddedServer:
         refused_ports: set[int] = set()
         while True:
             log.unlink(missing_ok=True)
+            sizes = {path: path.stat().st_size for path in self.log_directory.iterdir()}
             port = self._choose_port(refused_ports)
             self._write_configuration(port, user)
             try:
@@ -340,18 +338,31 @@ class EmbeddedServer:
                     *("pg_ctl", "start", "-D", str(self.data_directory), "-l", str(log)),
                     *("-w", "-t", str(_START_SECONDS)),
                 )
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-                said = log.read_text(errors="replace") if log.exists() else ""
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                said = self._said_since(sizes)
                 if time.monotonic() > deadline or not _may_pass(said):
-                    raise UnavailableError(self._failure(said, log)) from None
+                    raise UnavailableError(self._failure(said, error)) from None
                 if "could not bind" in said:
                     refused_ports.add(port)
                 time.sleep(0.1)
             else:
                 return
 
-    def _failure(self, said: str, log: Path) -> str:
-        lines = [line for line in said.splitlines() if "FATAL" in line] or ["no message"]
+    def _said_since(self, sizes: Mapping[Path, int]) -> str:
+        """What the server logged since then: first to start.log, then to its collector's file."""
+        said = ""
+        for path in sorted(self.log_directory.iterdir(), reverse=True):
+            with path.open(encoding="utf-8", errors="replace") as file:
+                file.seek(min(sizes.get(path, 0), path.stat().st_size))
+                said += file.read()
+        return said
+
+    def _failure(
+        self, said: str, error: subprocess.CalledProcessError | subprocess.TimeoutExpired
+    ) -> str:
+        lines = [line for line in said.splitlines() if "FATAL" in line or "PANIC" in line]
+        lines = lines or str(error.stderr or error).strip().splitlines() or ["no message"]
+        log = self.log_directory
         return f"PostgreSQL under {self.root} did not start: {lines[-1].strip()} (see {log})"
 
     def _choose_port(self, refused: set[int]) -> int:
@@ -506,9 +517,9 @@ def _may_pass(said: str) -> bool:
     return "could not bind" in said or "is still in use" in said
 
 
-def _wait_for_end(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Wait a moment for processes that are not our children; returns those still there."""
-    deadline = time.monotonic() + _EXIT_SECONDS
+def _wait_for_end(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait for processes that are not our children; returns those still there."""
+    deadline = time.monotonic() + seconds
     while True:
         processes = [each for each in processes if _is_alive(each)]
         if not processes or time.monotonic() > deadline:

@@ -22,7 +22,7 @@ from duebook.db.sql import sql_root
 
 _HEADER = """\
 -- The schema after every migration, function, view and grant: written by `make schema`
--- (python -m duebook.db.snapshot), compared by tests/db/test_snapshot.py. Not applied by anything.
+-- (python -m duebook.db.snapshot), compared by tests/db/test_schema_snapshot.py. Never applied.
 """
 _NOISE = re.compile(
     r"^(?:--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(?:un)?restrict .*)$", re.MULTILINE
