@@ -11,7 +11,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from rich.console import Console
@@ -68,6 +68,7 @@ _EVENT_STYLES: Final = {
     "discrepancy_opened": CARE,
     "due": "cyan",
 }
+_ENTRY_COUNTS: Final = ("entries_new", "entries_changed", "entries_unchanged")
 _BATCH_STYLES: Final = {"closed": GOOD, "carried": GOOD, "not_closed": BAD}
 _PROBLEM_FIRST: Final = ("not_closed", "not_itemisable", "open", "carried", "closed")
 
@@ -82,7 +83,7 @@ def render_reconcile(document: Document, console: Console) -> None:
         _line(console, "dry run: nothing was written", style=CARE)
     _blank(console)
     counts = (
-        ("entries", ("entries_new", "entries_changed", "entries_unchanged", "quarantined")),
+        ("entries", (*_ENTRY_COUNTS, "entries_stale", "quarantined")),
         ("payments", ("matched", "pending")),
         ("changes", ("ledger_changes", "intents")),
     )
@@ -90,14 +91,22 @@ def render_reconcile(document: Document, console: Console) -> None:
         parts = [
             f"{document[name]:,} {name.removeprefix('entries_').replace('_', ' ')}"
             for name in names
-            if name in document
+            if name in document and (document[name] or name != "entries_stale")
         ]
         _fields(console, label, ", ".join(parts))
     differences = document.get("discrepancies") or {}
     text = ", ".join(f"{kind} {count:,}" for kind, count in differences.items() if count)
     _fields(console, "differ", text or "nothing", style=CARE if text else GOOD)
+    unknown = document.get("unknown_types") or {}
+    if unknown:
+        text = ", ".join(f"{name} {count:,}" for name, count in unknown.items())
+        _fields(console, "unknown", f"kept as type other: {text}", style=CARE)
     _batches(document.get("batches") or [], document.get("provider"), console)
     _rejects(document, console)
+    if document.get("quarantined") and document.get("run_id") and not _rejected(document):
+        _blank(console)
+        text = f"rows in quarantine: `duebook explain run:{document['run_id']}` says which and why"
+        _hanging(console, "", Text(text, CARE))
 
 
 def _reconcile_title(document: Document) -> str:
@@ -152,7 +161,7 @@ def render_import(document: Document, console: Console) -> None:
 
 
 def _rejects(document: Document, console: Console) -> None:
-    rows = document.get("quarantined_rows") or document.get("rejects") or []
+    rows = _rejected(document)
     if not rows:
         return
     _blank(console)
@@ -171,6 +180,11 @@ def _rejects(document: Document, console: Console) -> None:
     total = max(len(rows), int(document.get("quarantined") or 0))
     if total > ROW_LIMIT:
         _line(console, f"  and {total - ROW_LIMIT:,} more, in duebook.quarantined_row")
+
+
+def _rejected(document: Document) -> Sequence[Document]:
+    names = ("faults", "quarantined_rows", "rejects")
+    return next((document[name] for name in names if document.get(name)), ())
 
 
 def render_sweep(document: Document, console: Console) -> None:
@@ -604,8 +618,8 @@ def _count(number: int) -> Text:
 
 
 def _moment(value: str) -> str:
-    """`2026-11-30 02:00:00 UTC` of the ISO text of an instant in UTC."""
-    return f"{value[:10]} {value[11:19]} UTC"
+    """`2026-11-30 02:00:00 UTC` of the ISO text of an instant."""
+    return f"{datetime.fromisoformat(value).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _seconds(value: float) -> str:
