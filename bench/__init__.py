@@ -1,0 +1,1 @@
+"""How fast Duebook is, beside its peers and the limit of the machine: `python -m bench`."""

@@ -1,0 +1,1 @@
+"""One case a file: what is measured, beside what, and the goal."""

@@ -1,0 +1,3 @@
+-- name: copy_changed_entries
+-- The rows that differ, as CSV.
+copy changed_entry from stdin (format csv);

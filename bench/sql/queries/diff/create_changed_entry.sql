@@ -1,0 +1,10 @@
+-- name: create_changed_entry
+-- Where a dataframe puts the rows that differ, before it writes them.
+create temporary table changed_entry (
+    entry_id text not null,
+    gross_minor bigint not null,
+    fee_minor bigint not null,
+    net_minor bigint not null,
+    currency text not null,
+    entry_status text not null
+) on commit drop;

@@ -1,0 +1,12 @@
+-- name: update_changed_entries
+-- The changed rows become current.
+update duebook.settlement_entry as e
+set
+    version = e.version + 1,
+    gross_minor = c.gross_minor,
+    fee_minor = c.fee_minor,
+    net_minor = c.net_minor,
+    currency = c.currency,
+    entry_status = c.entry_status
+from changed_entry as c
+where e.provider_account = 'bench' and e.entry_id = c.entry_id;
