@@ -25,6 +25,7 @@ import typer
 from rich.console import Console
 
 from duebook.errors import DuebookError, InputError, RefusedError, UnavailableError
+from duebook.logs import configure_logs
 from duebook.settings import Settings, load_settings
 
 app = typer.Typer(
@@ -316,6 +317,7 @@ def demo(
 
 def main() -> None:
     """Run one command; a user never sees a traceback of something that can happen."""
+    configure_logs()
     try:
         app()
     except DuebookError as error:

@@ -204,8 +204,8 @@ def prepare(demo: Demo, now: datetime) -> Books:
     booked = [import_ledger(demo.connect, path) for path in books.ledgers]
     contacts = [import_contacts(demo.connect, path) for path in books.contacts]
     demo.say(
-        f"imported {sum(r.new for r in booked)} booked payments "
-        f"and {sum(r.new for r in contacts)} contacts"
+        f"imported {sum(r.added for r in booked)} booked payments "
+        f"and {sum(r.added for r in contacts)} contacts"
     )
     return books
 

@@ -20,11 +20,13 @@ from duebook.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
-    from duebook.config import Config
+    from duebook.config import Config, ProviderAccountConfig
     from duebook.db.connect import Connect
-    from duebook.services.reconcile import Progress, ReconcileReport
+    from duebook.services.reconcile import ReconcileReport
+    from duebook.services.staging import Progress
     from duebook.services.sweep import SweepReport
     from duebook.settings import Settings
+    from duebook.settlements.base import ApiSource
 
 ConnectionLookup = Callable[[str], ConnectionSpec | None]
 
@@ -116,17 +118,18 @@ def reconcile_account(
         connect,
         request,
         config,
-        lambda name: make_api_source(config, name, connections),
+        lambda name, block: make_api_source(name, block, connections),
         progress,
     )
 
 
-def make_api_source(config: Config, account: str, connections: ConnectionLookup) -> Any:
+def make_api_source(
+    account: str, block: ProviderAccountConfig, connections: ConnectionLookup
+) -> ApiSource:
     """The API source of a provider account. Raises ConfigurationError naming what is missing."""
     from duebook.settlements.stripe import StripeSource
     from duebook.settlements.stripe_api import make_stripe_client
 
-    block = config.provider_accounts[account]
     if block.provider != "stripe":
         raise ConfigurationError(f"provider_accounts.{account}: {block.provider} is no API")
     conn_id = block.connection or "stripe_default"
@@ -176,7 +179,11 @@ def sweep_due(
         max_batches=max_batches,
         due_offset=clock_offset(connect, now),
     )
-    return sweep(connect, request, make_channels(config, connections), config)
+    channels, missing = make_channels(config, connections)
+    report = sweep(connect, request, channels, config)
+    if missing and report.backlog:
+        raise ConfigurationError(f"{missing[0]} ({report.backlog} notices are due)")
+    return report
 
 
 def clock_offset(connect: Connect, now: datetime | None) -> timedelta:
@@ -189,10 +196,20 @@ def clock_offset(connect: Connect, now: datetime | None) -> timedelta:
     return now - clock
 
 
-def make_channels(config: Config, connections: ConnectionLookup) -> dict[str, Channel]:
-    """Every channel of duebook.toml that an enabled kind uses, not yet open."""
-    used = {kind.channel for kind in config.kinds.values() if kind.enabled}
-    return {name: open_channel(config, name, connections) for name in sorted(used)}
+def make_channels(
+    config: Config, connections: ConnectionLookup
+) -> tuple[dict[str, Channel], list[ConfigurationError]]:
+    """Every channel that an enabled kind uses, not yet open, and why others can't be made.
+
+    A channel that can't be made stops no other one, nor a sweep that has nothing for it.
+    """
+    channels, missing = {}, []
+    for name in sorted({kind.channel for kind in config.kinds.values() if kind.enabled}):
+        try:
+            channels[name] = open_channel(config, name, connections)
+        except ConfigurationError as error:
+            missing.append(error)
+    return channels, missing
 
 
 def open_channel(config: Config, name: str, connections: ConnectionLookup) -> Channel:
