@@ -62,7 +62,7 @@ def nightly_reconciliation() -> None:
     def reconcile(account: str) -> dict[str, Any]:
         context = get_current_context()
         counts = tasks.reconcile_account(account, context["params"], context["run_id"])
-        context["outlet_events"][DUE].extra = {"account": account, **counts}
+        context["outlet_events"][DUE].extra = counts
         return counts
 
     reconcile.expand(account=accounts())

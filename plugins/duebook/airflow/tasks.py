@@ -59,7 +59,7 @@ def reconcile_account(account: str, params: Mapping[str, Any], run_id: str) -> d
         triggered_by=f"airflow:{run_id}",
         connections=find_connection,
     )
-    counts = count_reconciliation(report.to_json())
+    counts = {"provider_account": account, **count_reconciliation(report.to_json())}
     log.info("reconciled %s: %s", account, json.dumps(counts))
     return counts
 
