@@ -449,7 +449,6 @@ class Sender:
         clock: _Clock,
         look_up_from: datetime,
     ) -> None:
-        others_accepted = any(answer.status == "accepted" for answer, _ in sent.answers)
         pauses: list[SendResult] = []
         for row, (answer, finished) in zip(rows, sent.answers, strict=False):
             ending = ending_of(
@@ -457,13 +456,10 @@ class Sender:
                 answer,
                 clock.at(finished),
                 policies,
-                others_accepted=others_accepted,
                 look_up_from=look_up_from,
             )
             batch.endings.append(ending)
-            if answer.status == "later" and is_about_channel(
-                answer, others_accepted=others_accepted
-            ):
+            if is_about_channel(answer):
                 pauses.append(answer)
             if is_address_dead(answer):
                 batch.suppressed.append((row.account_id, answer.code or "refused"))
@@ -529,7 +525,7 @@ class _WindowOfSends:
         while self._may_start():
             number, self._next = self._next, self._next + 1
             answer = await self._send(self._messages[number])
-            if answer.status == "later" and is_about_channel(answer, others_accepted=False):
+            if is_about_channel(answer):
                 self._is_paused = True
             self._answers[number] = (answer, boottime())
 

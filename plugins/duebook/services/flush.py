@@ -8,6 +8,7 @@ otherwise, the same transaction is repeated by INSERT past the conflicts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,6 +26,7 @@ Place = Literal["due", "in_doubt", "held", "proposed"]
 ENDINGS = frozenset({"sent", "done", "expired"})
 _SLOW_REPEATS = 10
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_SPECIAL = re.compile(r"[\\\t\n\r]")
 
 
 class Claimed(NamedTuple):
@@ -45,13 +47,13 @@ class Claimed(NamedTuple):
     due_at: datetime
     tries: int
     safe_retry_until: datetime | None
-    has_outcome: bool
-    suppression_reason: str | None
     address: str | None
     recipient_zone: str | None
     region: str | None
-    is_consent_granted: bool | None
+    has_outcome: bool
+    suppression_reason: str | None
     requests: list[str] | None
+    is_consent_refused: bool
     is_settled_meanwhile: bool
     newer_due: int
     is_claimed_elsewhere: bool
@@ -244,23 +246,23 @@ def _write_endings(
 
 
 def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
-    # One literal a window: what is the same in each line is formatted once.
-    tail = f"\t{flush.batch_id}\t{flush.follows + 1}\t"
+    # Formatted by hand: this is the hot path, and psycopg's row writer takes thrice as long.
+    text = _escaped if _needs_escapes(flush.endings) else _plain
+    batch = f"\t{flush.batch_id}\t{flush.follows + 1}\t"
     results: list[str] = []
     outcomes: list[str] = []
     for row, result, reason, finished_at, code, message_id, _, _ in flush.endings:
-        account_id = row.account_id.translate(_ESCAPES)
-        at = finished_at.isoformat()
-        why, sent_id = _text(reason), _text(message_id)
+        account_id, at = text(row.account_id), finished_at.isoformat()
+        why, sent_id = text(reason), text(message_id)
         results.append(
-            f"{account_id}\t{row.intent_id}\t{row.attempt_no}{tail}{result}\t{why}\t{_text(code)}"
+            f"{account_id}\t{row.intent_id}\t{row.attempt_no}{batch}{result}\t{why}\t{text(code)}"
             f"\t{sent_id}\t{at}\n"
         )
         if result in ENDINGS:
             local = r"\N" if row.intended_local is None else row.intended_local.isoformat()
             outcomes.append(
-                f"{account_id}\t{_text(row.operation_key)}\t{row.intent_id}\t{row.kind}\t"
-                f"{_text(row.payment_id)}\t{result}\t{why}\t{local}\t{_text(row.zone)}\t"
+                f"{account_id}\t{text(row.operation_key)}\t{row.intent_id}\t{row.kind}\t"
+                f"{text(row.payment_id)}\t{result}\t{why}\t{local}\t{text(row.zone)}\t"
                 f"{row.due_at.isoformat()}\t{at}\t{row.attempt_no}\t{sent_id}\n"
             )
     with conn.cursor() as cursor:
@@ -271,7 +273,19 @@ def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
                 copy.write("".join(outcomes))
 
 
-def _text(value: str | None) -> str:
+def _needs_escapes(endings: Sequence[Ending]) -> bool:
+    texts: list[str] = []
+    for row, _, reason, _, code, message_id, _, _ in endings:
+        texts += (row.account_id, row.operation_key or "", row.payment_id or "", row.zone or "")
+        texts += (reason or "", code or "", message_id or "")
+    return _SPECIAL.search("".join(texts)) is not None
+
+
+def _plain(value: str | None) -> str:
+    return r"\N" if value is None else value
+
+
+def _escaped(value: str | None) -> str:
     return r"\N" if value is None else value.translate(_ESCAPES)
 
 

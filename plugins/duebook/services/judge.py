@@ -22,9 +22,7 @@ from duebook.services.flush import Claimed, Ending, Move, Rules
 # A held intent whose cause only trying again can test is tried again at these distances.
 _FIRST_RETEST: Final = timedelta(minutes=5)
 _LONGEST_RETEST: Final = timedelta(hours=6)
-# Enhanced status (RFC 3463): 1 is about the address, 2 about the mailbox, whatever the basic code.
-_ABOUT_RECIPIENT: Final = re.compile(r"450$|4[0-9]{2} 4\.[12]\.[0-9]+")
-_REPLY: Final = re.compile(r"4(?!21)[0-9]{2}\b")
+# Enhanced status (RFC 3463) that is about the address or a closed mailbox, and permanent.
 _ADDRESS_IS_DEAD: Final = re.compile(r"5[0-9]{2} 5\.(1\.(0|1|2|3|6|10)|2\.1)$")
 
 
@@ -87,7 +85,7 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
             catch_up=policies.catch_up(row.kind),
             newer_due=row.newer_due,
             suppressed=row.suppression_reason is not None,
-            consent=_CONSENT[row.is_consent_granted],  # type: ignore[arg-type]
+            consent="refused" if row.is_consent_refused else "undecided",
             quiet_windows=policies.quiet_windows(row) if rules.quiet_hours else (),
             zone=row.recipient_zone,
             has_contact=row.address is not None,
@@ -99,7 +97,9 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
     )
 
 
-_CONSENT: Final[Mapping[bool | None, str]] = {None: "undecided", True: "granted", False: "refused"}
+# The facts from here on are exceptions; these are their values when there is none.
+_FIRST_EXCEPTION: Final = Claimed._fields.index("has_outcome")
+_NOTHING_KNOWN: Final = (False, None, None, False, False, 0, False, None)
 
 
 def judge_rows(
@@ -108,7 +108,11 @@ def judge_rows(
     """The intents to send, in their order, and the endings of those that are not."""
     to_send: list[Claimed] = []
     endings: list[Ending] = []
+    is_plain = _plain_test(rows, policies, now, safety)
     for row in rows:
+        if is_plain(row):
+            to_send.append(row)
+            continue
         ending = _before_gate(row, now)
         if ending is None:
             try:
@@ -122,6 +126,37 @@ def judge_rows(
                 ending = _of_decision(row, decision, now)
         endings.append(ending)
     return to_send, endings
+
+
+def _plain_test(
+    rows: Sequence[Claimed], policies: Policies, now: datetime, safety: timedelta
+) -> Callable[[Claimed], bool]:
+    """A test for rows that the gate need not see one by one.
+
+    Rows of a first attempt of which nothing is known but their times differ for the gate in how old
+    and how near to their limit they are. It is asked once a kind, about a row that is as old as the
+    oldest and as near as the nearest of the window: if that one may be sent, so may they all.
+    """
+    oldest = min((row.due_at for row in rows), default=now)
+    nearest = min((row.give_up_at for row in rows), default=now)
+    may_send: dict[str, bool] = {}
+
+    def is_plain(row: Claimed) -> bool:
+        if row[_FIRST_EXCEPTION:] != _NOTHING_KNOWN or row.address is None or row.tries:
+            return False
+        if row.ownership != "live" or row.operation_key is None or row.safe_retry_until is not None:
+            return False
+        verdict = may_send.get(row.kind)
+        if verdict is None:
+            worst = row._replace(due_at=oldest, give_up_at=nearest)
+            try:
+                verdict = gate(worst, policies, now, safety).action == "send"
+            except Exception:  # asked again row by row, where it is held
+                verdict = False
+            may_send[row.kind] = verdict and not policies.rules.quiet_hours
+        return may_send[row.kind]
+
+    return is_plain
 
 
 def _before_gate(row: Claimed, now: datetime) -> Ending | None:
@@ -158,16 +193,9 @@ def hold(row: Claimed, now: datetime, cause: str, detail: str | None = None) -> 
     return Ending(row, "held", cause, now, move=move)
 
 
-def is_about_channel(answer: SendResult, *, others_accepted: bool) -> bool:
-    """Whether a `later` asks the whole channel to rest, and not just this message to wait.
-
-    A reply about one mailbox is about the message; so is any temporary reply to one message while
-    the channel takes others.
-    """
-    code = answer.code or ""
-    if _ABOUT_RECIPIENT.match(code):
-        return False
-    return not (others_accepted and _REPLY.match(code))
+def is_about_channel(answer: SendResult) -> bool:
+    """Whether an answer asks the whole channel to rest, and not just this message to wait."""
+    return answer.status == "later" and answer.scope == "channel"
 
 
 def ending_of(
@@ -176,7 +204,6 @@ def ending_of(
     now: datetime,
     policies: Policies,
     *,
-    others_accepted: bool,
     look_up_from: datetime,
     jitter: Callable[[], float] = random.random,
 ) -> Ending:
@@ -189,7 +216,7 @@ def ending_of(
         return Ending(row, "unknown", answer.detail, now, code, sent_id, move)
     if answer.status == "refused":
         return Ending(row, "expired", "refused", now, code, sent_id)
-    if is_about_channel(answer, others_accepted=others_accepted):
+    if is_about_channel(answer):
         return Ending(row, "deferred", "budget", now, code, move=Move("due", "budget"))
     tries = row.tries + 1
     if tries >= policies.max_tries(row.kind):

@@ -19,12 +19,17 @@ select
     a.due_at,
     a.tries,
     a.safe_retry_until,
-    (o.account_id is not null) as has_outcome,
-    s.reason as suppression_reason,
     c.address,
     c.zone as recipient_zone,
     c.region,
+    (o.account_id is not null) as has_outcome,
+    s.reason as suppression_reason,
     (
+        select array_agg(q.request)
+        from duebook.intent_request as q
+        where q.account_id = a.account_id and q.intent_id = a.intent_id
+    ) as requests,
+    coalesce(not (
         select n.granted
         from duebook.consent as n
         where
@@ -33,12 +38,7 @@ select
             and n.channel in (i.channel, '*')
         order by n.decided_at desc, n.granted asc
         limit 1
-    ) as is_consent_granted,
-    (
-        select array_agg(q.request)
-        from duebook.intent_request as q
-        where q.account_id = a.account_id and q.intent_id = a.intent_id
-    ) as requests,
+    ), false) as is_consent_refused,
     case
         when i.kind = 'payment_missing' then
             exists (
