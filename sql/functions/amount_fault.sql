@@ -1,4 +1,5 @@
--- What is wrong with a text as a decimal amount of a currency with p_exponent decimals; null: nothing.
+-- What is wrong with a text as a decimal amount of a currency with p_exponent decimals; null:
+-- nothing.
 create or replace function duebook.amount_fault(p_text text, p_exponent smallint) returns text
 language sql
 immutable

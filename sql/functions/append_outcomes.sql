@@ -36,5 +36,5 @@ as $$
     )
     select pg_catalog.count(*) from written;
 $$;
-comment on function duebook.append_outcomes(text [], bigint [], integer []) is
+comment on function duebook.append_outcomes(text[], bigint[], integer[]) is
 'Writes the outcome of each given attempt from its stored result; a key that has one keeps it. Returns how many were written.';

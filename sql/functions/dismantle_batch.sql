@@ -1,6 +1,6 @@
--- Takes apart a batch that could not be rescued as a whole, intent by intent: below the mark without
--- a result -> in_doubt, from the mark on -> held. An intent that can't be placed at all is noted and
--- does not stop the others.
+-- Takes apart a batch that could not be rescued as a whole, intent by intent: below the mark
+-- without a result -> in_doubt, from the mark on -> held. An intent that can't be placed at all is
+-- noted and does not stop the others.
 create or replace function duebook.dismantle_batch(p_batch duebook.batch, p_error text)
 returns table (back_in_due integer, in_doubt integer, held integer)
 language plpgsql

@@ -112,5 +112,5 @@ begin
     from given as g;
 end;
 $$;
-comment on function duebook.end_waiting_intents(text [], bigint [], text, text, text, text) is
+comment on function duebook.end_waiting_intents(text[], bigint[], text, text, text, text) is
 'Ends waiting intents as expired; appends a request for those that a batch holds. Returns per intent: ended, had_ended or requested.';

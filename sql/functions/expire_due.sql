@@ -1,6 +1,6 @@
--- Ends due intents that are past their limit, at most p_most of the oldest of each channel: also where
--- no claim reaches them (a paused channel, one that no sender serves). What somebody asked to end is
--- left to the gate, which knows the reason; what may have been accepted is left to it too.
+-- Ends due intents that are past their limit, at most p_most of the oldest of each channel: also
+-- where no claim reaches them (a paused channel, one that no sender serves). What somebody asked to
+-- end is left to the gate, which knows the reason; what may have been accepted is left to it too.
 create or replace function duebook.expire_due(p_most integer) returns integer
 language sql
 set search_path = ''

@@ -1,5 +1,5 @@
--- Whether an intent that was claimed before may be claimed again: no live batch has it, it is not in
--- doubt, and it is no poison (max_claims of its kind without a result).
+-- Whether an intent that was claimed before may be claimed again: no live batch has it, it is not
+-- in doubt, and it is no poison (max_claims of its kind without a result).
 create or replace function duebook.may_be_claimed(
     p_account_id text,
     p_intent_id bigint,

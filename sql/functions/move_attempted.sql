@@ -1,5 +1,5 @@
--- Moves intents out of a batch to where their results say: due (with an intent_change where its time
--- is a later one), in_doubt, held or proposed. Part of the flush that wrote the results.
+-- Moves intents out of a batch to where their results say: due (with an intent_change where its
+-- time is a later one), in_doubt, held or proposed. Part of the flush that wrote the results.
 --
 -- p_moves is an array of {account_id, intent_id, attempt_no, place, due_at, reason, detail, burns,
 -- look_up_from, retest_at}; due_at null keeps the due time. An intent that stands elsewhere already

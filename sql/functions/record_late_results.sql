@@ -1,11 +1,11 @@
--- A flush whose batch was rescued before: every result is kept as late, and those that settle what is
--- open do so.
+-- A flush whose batch was rescued before: every result is kept as late, and those that settle what
+-- is open do so.
 --
--- A provider's answer (sent, or refused) ends a key that is in doubt, back in due or held. Where the
--- attempt itself is the one in doubt, any known end settles it: expired ends the key, and what is
--- certain not to have been accepted is due again at once. What another batch holds meanwhile is left
--- to that batch's gate, which reads late results. p_results as in append_results(). Returns how many
--- were kept, and how many keys ended.
+-- A provider's answer (sent, or refused) ends a key that is in doubt, back in due or held. Where
+-- the attempt itself is the one in doubt, any known end settles it: expired ends the key, and what
+-- is certain not to have been accepted is due again at once. What another batch holds meanwhile is
+-- left to that batch's gate, which reads late results. p_results as in append_results(). Returns
+-- how many were kept, and how many keys ended.
 create or replace function duebook.record_late_results(
     p_batch_id bigint,
     p_flush_no integer,

@@ -1,9 +1,9 @@
--- Tests held intents against their cause, at most p_most of those whose turn it is: what is past its
--- limit ends too_late, what can go on is due again, the rest is looked at later.
+-- Tests held intents against their cause, at most p_most of those whose turn it is: what is past
+-- its limit ends too_late, what can go on is due again, the rest is looked at later.
 --
 -- A cause that SQL can read (contact, consent, zone, environment, a conflict) is tested here; a
--- template can only be tested by rendering it, so it goes back to due at growing distances. Poison and
--- a failed rescue wait for a person.
+-- template can only be tested by rendering it, so it goes back to due at growing distances. Poison
+-- and a failed rescue wait for a person.
 create or replace function duebook.retest_held(p_most integer, p_environment text)
 returns table (back_in_due integer, expired integer)
 language sql

@@ -1,6 +1,6 @@
 -- What becomes of picked due rows that got no attempt in batch p_batch_id (the claim deletes them):
--- poison and conflicts go to held, with their cause; a row whose key has an outcome, or whose intent
--- stands elsewhere already, is a duplicate and only noted. Returns how many there were.
+-- poison and conflicts go to held, with their cause; a row whose key has an outcome, or whose
+-- intent stands elsewhere already, is a duplicate and only noted. Returns how many there were.
 create or replace function duebook.set_aside_due(p_picked tid[], p_batch_id bigint)
 returns integer
 language sql

@@ -112,11 +112,11 @@ where account_id is not null;
 create index settlement_entry_in_suspense
 on duebook.settlement_entry (payment_ref, provider_account)
 where
-    account_id is null
-    and (
-        payment_ref is not null
-        or entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
-    );
+account_id is null
+and (
+    payment_ref is not null
+    or entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
+);
 create index settlement_entry_by_batch on duebook.settlement_entry (provider_account, batch_ref);
 create index settlement_entry_pending on duebook.settlement_entry (provider_account, entry_id)
 where entry_status = 'pending';
