@@ -52,7 +52,6 @@ class SmtpSink:
         self.port = port
         self.messages: list[dict[str, Any]] = []
         self.connections = 0
-        self._protocols: list[SMTP] = []
         self._login = login
         self._security = security
         self._tls = tls
@@ -115,9 +114,9 @@ class SmtpSink:
                 print(json.dumps({"listening": self.port}), flush=True)
             await self._stop.wait()
             server.close()
-            for protocol in self._protocols:
-                if protocol.transport is not None:
-                    protocol.transport.abort()
+            # Also those in the middle of a TLS handshake, which no protocol knows of yet.
+            for transport in list(getattr(self._loop, "_transports", {}).values()):
+                transport.abort()
             for _ in range(3):
                 await asyncio.sleep(0)
 
@@ -139,7 +138,7 @@ class SmtpSink:
         with warnings.catch_warnings():
             # It warns of a login without TLS, and knows only of TLS by STARTTLS.
             warnings.simplefilter("ignore")
-            protocol = SMTP(
+            return SMTP(
                 _Handler(self),
                 hostname="sink.localhost",
                 enable_SMTPUTF8=True,
@@ -150,8 +149,6 @@ class SmtpSink:
                 auth_require_tls=self._security == "starttls",
                 authenticator=self._authenticate if self._login else None,
             )
-        self._protocols.append(protocol)
-        return protocol
 
     def _authenticate(
         self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: object

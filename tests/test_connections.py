@@ -51,7 +51,7 @@ def test_it_reads_what_airflow_reads(value: str) -> None:
     theirs: Any = (
         Connection.from_json(value, conn_id="smtp_default")
         if value.startswith("{")
-        else Connection(conn_id="smtp_default", uri=value)
+        else Connection.from_uri(value, conn_id="smtp_default")
     )
     ours = read(value)
     assert ours.conn_type == theirs.conn_type.replace("-", "_")

@@ -57,6 +57,7 @@ def email_case(options: dict[str, Any], sink: SmtpSink) -> Iterator[Case]:
 @pytest.fixture(params=["email plain", "email starttls+login", "email tls+login", "noop"])
 def case(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[Case]:
     secured = {"login": LOGIN[0], "password": LOGIN[1], "ca_file": certificate.ca_file}
+    opened: contextlib.AbstractContextManager[Case]
     match request.param:
         case "email plain":
             opened = email_case({}, SmtpSink())

@@ -1,7 +1,7 @@
 """What every channel is: one Protocol, one message, one answer.
 
 A channel says what it knows and nothing more. `accepted`: the provider took it. `later`: certainly
-not taken, the whole channel should rest (it burns no try). `refused`: certainly not taken, and
+not taken, to be tried again. `refused`: certainly not taken, and
 trying again is no use. `unknown`: the provider may have taken it, never resend blindly.
 """
 
@@ -15,6 +15,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
 
+SendScope = Literal["channel", "message"]
 SendStatus = Literal["accepted", "later", "refused", "unknown"]
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -41,7 +42,9 @@ class SendResult:
     """How one send ended.
 
     `code` is the provider's ("550 5.1.1") or one word of ours; `detail` is a fixed phrase. Neither
-    ever holds an address, an amount or text that the provider chose.
+    ever holds an address, an amount or text that the provider chose. `scope` of a `later`: the
+    whole channel should rest (it burns no try), or only this message (one full mailbox must not
+    stop all others; there it burns a try).
     """
 
     status: SendStatus
@@ -49,6 +52,7 @@ class SendResult:
     code: str | None = None
     detail: str | None = None
     retry_after: timedelta | None = None
+    scope: SendScope = "channel"
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,7 +293,7 @@ class _Link:
         """Drop the connection without a word."""
         transport = self._smtp.transport
         self._smtp.close()
-        if transport is not None:
+        if isinstance(transport, asyncio.WriteTransport):
             # close() alone waits for the server's part of the TLS goodbye.
             transport.abort()
 

@@ -12,19 +12,22 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from duebook.channels.base import SendResult
+from duebook.channels.base import SendResult, SendScope
 
 Stage = Literal["greeting", "login", "sender", "recipient", "data", "message"]
 
 _ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9.])", re.ASCII)
-_QUEUE_ID = re.compile(
-    r"(?:queued as|\bid=|queued mail for delivery:?|^ok:?)\s*([A-Za-z0-9][A-Za-z0-9._-]{5,63})\b",
-    re.ASCII | re.IGNORECASE,
+# With a digit and up to a blank: a name or the front half of an address is not taken for an id.
+_ID = r"(?P<id>(?=[^\s@]*[0-9])[A-Za-z0-9][A-Za-z0-9._-]{5,63})(?=$|[\s;,)>])"
+_QUEUE_IDS = (
+    re.compile(rf"(?:queued as|\bid=|queued mail for delivery:?)\s*{_ID}", re.A | re.I),
+    re.compile(rf"^ok:?\s+{_ID}", re.A | re.I),
 )
 # 503 bad sequence; 530, 534, 535, 538 about our login (RFC 4954).
 _OURS: Final = frozenset({503, 530, 534, 535, 538})
 _MESSAGE_TOO_LARGE: Final = 552
 _CLOSING: Final = 421
+_MAILBOX_BUSY: Final = 450
 _SUBJECTS: Final = {
     "1": "address refused",
     "2": "mailbox refused",
@@ -44,13 +47,16 @@ def judge_reply(stage: Stage, code: int, text: str) -> SendResult:
         return SendResult("accepted", queue_id(text), shown)
     if 400 <= code < 500:
         phrase = "server is closing" if code == _CLOSING else "server is busy or asks to wait"
-        return SendResult("later", code=shown, detail=f"{phrase} ({stage})")
+        scope = _scope(stage, code, enhanced)
+        return SendResult("later", code=shown, detail=f"{phrase} ({stage})", scope=scope)
     if not 500 <= code < 600:
         # After the message an odd reply may well mean that it was taken.
         status: Literal["unknown", "later"] = "unknown" if stage == "message" else "later"
         return SendResult(status, code=shown, detail=f"unexpected reply ({stage})")
     if enhanced and enhanced.group(1) == "4":
-        return SendResult("later", code=shown, detail=f"temporary by its status ({stage})")
+        scope = _scope(stage, code, enhanced)
+        detail = f"temporary by its status ({stage})"
+        return SendResult("later", code=shown, detail=detail, scope=scope)
     if _is_about_us(stage, code, enhanced):
         return SendResult("later", code=shown, detail=f"server refuses us ({stage})")
     phrase = _SUBJECTS.get(enhanced.group(2), "refused") if enhanced else "refused"
@@ -60,8 +66,22 @@ def judge_reply(stage: Stage, code: int, text: str) -> SendResult:
 def queue_id(text: str) -> str | None:
     """The server's own id of the message, when its reply names one in a known form."""
     unmarked = _ENHANCED.sub("", text.strip(), count=1).strip()
-    found = _QUEUE_ID.search(unmarked)
-    return found.group(1) if found else None
+    found = next((match for form in _QUEUE_IDS if (match := form.search(unmarked))), None)
+    return found["id"] if found else None
+
+
+def _scope(stage: Stage, code: int, enhanced: re.Match[str] | None) -> SendScope:
+    if stage not in ("recipient", "message") or code == _CLOSING:
+        return "channel"
+    if enhanced is None:
+        # 450 after RCPT is this mailbox by definition; after the text it may be anything.
+        return "message" if stage == "recipient" and code == _MAILBOX_BUSY else "channel"
+    subject, detail = enhanced.group(2), enhanced.group(3)
+    if subject in ("1", "2", "6"):
+        return "message"
+    # Grey-listing answers RCPT with 4.7.0 or 4.7.1; other policies (4.7.28) limit the sender.
+    is_greylisted = stage == "recipient" and subject == "7" and detail in ("0", "1")
+    return "message" if is_greylisted else "channel"
 
 
 def _is_about_us(stage: Stage, code: int, enhanced: re.Match[str] | None) -> bool:

@@ -1,0 +1,69 @@
+"""What single replies mean: their code, their scope, and the id that they name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duebook.channels.smtp_replies import Stage, judge_reply, queue_id
+
+STAGES: list[Stage] = ["greeting", "login", "sender", "recipient", "data", "message"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "code", "text", "scope"),
+    [
+        ("recipient", 452, "4.2.2 mailbox full", "message"),
+        ("recipient", 450, "4.2.0 greylisted", "message"),
+        ("recipient", 450, "4.7.1 greylisted", "message"),
+        ("recipient", 451, "4.7.1 greylisted", "message"),
+        ("recipient", 450, "mailbox busy", "message"),
+        ("recipient", 550, "4.2.2 full for now", "message"),
+        ("recipient", 450, "4.7.28 too much from you", "channel"),
+        ("recipient", 452, "4.3.1 disk full", "channel"),
+        ("recipient", 451, "local error", "channel"),
+        ("recipient", 452, "too many", "channel"),
+        ("recipient", 421, "4.2.1 closing", "channel"),
+        ("message", 452, "4.2.2 mailbox full", "message"),
+        ("message", 451, "4.7.1 wait", "channel"),
+        ("message", 450, "wait", "channel"),
+        ("sender", 450, "4.1.8 no", "channel"),
+        ("greeting", 450, "4.2.1 no", "channel"),
+    ],
+)
+def test_one_mailbox_does_not_stop_the_channel(
+    stage: Stage, code: int, text: str, scope: str
+) -> None:
+    result = judge_reply(stage, code, text)
+    assert (result.status, result.scope) == ("later", scope)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2.0.0 Ok: queued as 4XyZ12abCD", "4XyZ12abCD"),
+        ("OK id=1rABCD-0001Ab-2x", "1rABCD-0001Ab-2x"),
+        ("Ok 0102018c5f7a-3b1e-4c5d-9f00-000000", "0102018c5f7a-3b1e-4c5d-9f00-000000"),
+        ("2.6.0 Queued mail for delivery", None),
+        ("2.0.0 customer@example.org accepted", None),
+        ("Ok: customer.name@example.org", None),
+        ("Ok: customer1@example.org", None),
+        ("queued as customer1.name@example.org", None),
+        ("Ok: customer.name has it", None),
+        ("", None),
+    ],
+)
+def test_a_queue_id_is_taken_only_in_a_known_form(text: str, found: str | None) -> None:
+    assert queue_id(text) == found
+
+
+@given(st.sampled_from(STAGES), st.integers(-1, 999), st.text(max_size=60))
+def test_every_reply_has_a_meaning_and_repeats_nothing(stage: Stage, code: int, text: str) -> None:
+    marked = judge_reply(stage, code, f"{text} jane@example.org 1234567.89")
+    assert marked.status in ("accepted", "later", "refused", "unknown")
+    assert (marked.status == "unknown") <= (stage == "message")
+    assert (marked.status == "accepted") == (stage == "message" and 200 <= code < 300)
+    assert (marked.status == "refused") <= (500 <= code < 600)
+    assert "@" not in repr(marked)
+    assert "1234567" not in repr(marked)
