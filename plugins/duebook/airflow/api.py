@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -45,10 +46,19 @@ class AirflowApi:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def health(self) -> dict[str, str | None]:
-        """State by component: metadatabase, scheduler, triggerer, dag_processor. Needs no login."""
+    def health(self, since: datetime | None = None) -> dict[str, str | None]:
+        """State by component: metadatabase, scheduler, triggerer, dag_processor. Needs no login.
+
+        Airflow calls a component that was killed healthy for another half minute; with `since`, a
+        component whose last heartbeat is older is `unhealthy`.
+        """
         answer = self._send("GET", "/api/v2/monitor/health")
-        return {name: part["status"] for name, part in answer.json().items()}
+        found: dict[str, str | None] = {}
+        for name, part in answer.json().items():
+            beat = part.get(f"latest_{name}_heartbeat")
+            is_old = since is not None and bool(beat) and datetime.fromisoformat(beat) < since
+            found[name] = "unhealthy" if is_old else part["status"]
+        return found
 
     def dags(self) -> dict[str, bool]:
         """Every DAG that Airflow has parsed, and whether it is paused."""

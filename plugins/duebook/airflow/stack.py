@@ -26,6 +26,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,6 +44,7 @@ HOME_MARKER = "DUEBOOK_STACK_HOME"
 FIRST_PORT, PORT_COUNT = 20000, 8000
 POLL_S = 0.2
 SERVER_STOP_S = 10.0
+QUIET_S = 3.0
 KILL_S = 15.0
 
 Progress = Callable[[str], None]
@@ -296,7 +298,7 @@ class LocalStack:
 
     def _not_healthy(self, api: AirflowApi) -> list[str]:
         try:
-            health = api.health()
+            health = api.health(since=self._started_at())
             waiting = [c.name for c in COMPONENTS if health.get(c.health_name) != "healthy"]
             expected = {path.stem for path in self._dags.glob("*.py")}
             if waiting or expected <= set(api.dags()):
@@ -308,6 +310,10 @@ class LocalStack:
             name, reason = next(iter(errors.items()))
             raise RefusedError(f"{name} can't be parsed: {reason.strip().splitlines()[-1]}")
         return ["the DAG files"]
+
+    def _started_at(self) -> datetime:
+        leaders = [leader for c in COMPONENTS if (leader := self._recorded_leader(c.name))]
+        return datetime.fromtimestamp(min(leader.created for leader in leaders), UTC)
 
     def _end_all(self, *, drain_s: float) -> None:
         """Ask, wait, then kill, until no process of this stack is left."""
@@ -321,10 +327,7 @@ class LocalStack:
                 for c in COMPONENTS
                 if c.ends_last is is_last and (leader := self._live_leader(c.name))
             ]
-            for leader in leaders:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    leader.terminate()
-            psutil.wait_procs(leaders, timeout=SERVER_STOP_S if is_last else drain_s)
+            self._drain(leaders, SERVER_STOP_S if is_last else drain_s)
         deadline = time.monotonic() + KILL_S
         while left := self.processes():
             for process in left:
@@ -335,6 +338,31 @@ class LocalStack:
                 pids = ", ".join(str(process.pid) for process in left)
                 raise UnavailableError(f"Airflow processes can't be ended: {pids}")
         self._forget_leaders()
+
+    def _drain(self, leaders: list[psutil.Process], drain_s: float) -> None:
+        """Tell components to stop, and give the tasks they run until `drain_s` to end.
+
+        A task that takes long is told too: a sender then ends with the window that it has begun.
+        A scheduler whose tasks have ended may still wait for an executor worker that never took
+        its last message (seen on Airflow 3.3.2), so then it is told again, which it obeys at once.
+        """
+        started = time.monotonic()
+        _terminate(leaders)
+        told_tasks, quiet_since = False, None
+        while leaders and time.monotonic() < started + drain_s:
+            _, leaders = psutil.wait_procs(leaders, timeout=POLL_S)
+            tasks = [task for leader in leaders for task in _tasks_of(leader)]
+            if tasks:
+                quiet_since = None
+                if not told_tasks and time.monotonic() > started + drain_s / 3:
+                    _terminate(tasks)
+                    told_tasks = True
+            elif quiet_since is None:
+                quiet_since = time.monotonic()
+            elif time.monotonic() > quiet_since + QUIET_S:
+                _terminate(leaders)
+                psutil.wait_procs(leaders, timeout=QUIET_S)
+                return
 
     def _forget_leaders(self) -> None:
         for component in COMPONENTS:
@@ -456,6 +484,24 @@ def _session_members(leader: _Leader) -> Iterator[psutil.Process]:
                 continue
             if process.create_time() >= leader.created - 1.0:
                 yield process
+
+
+def _terminate(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+
+
+def _tasks_of(leader: psutil.Process) -> list[psutil.Process]:
+    """Tasks that run below a scheduler: each leads a process group of its own."""
+    tasks = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+            leads_group = os.getpgid(process.pid) == process.pid
+            is_below = process.pid != leader.pid and os.getsid(process.pid) == leader.pid
+            if leads_group and is_below and process.status() != psutil.STATUS_ZOMBIE:
+                tasks.append(process)
+    return tasks
 
 
 def _same_or_zombie(leader: _Leader) -> bool:
