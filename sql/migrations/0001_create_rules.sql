@@ -47,6 +47,7 @@ create table duebook.provider_account (
     last_full_as_of timestamptz,
     last_full_run_id bigint,
     seen_xid xid8,
+    newest_entry_at timestamptz,
     settings jsonb not null default '{}',
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
@@ -69,6 +70,7 @@ comment on column duebook.provider_account.cursor_position is 'For an API: every
 comment on column duebook.provider_account.last_full_as_of is 'As-of of the newest committed full run; an older one is refused.';
 comment on column duebook.provider_account.last_full_run_id is 'That run.';
 comment on column duebook.provider_account.seen_xid is 'Imports from this transaction on were not surely seen by the last full run.';
+comment on column duebook.provider_account.newest_entry_at is 'When the newest entry that a full run applied occurred.';
 comment on column duebook.provider_account.settings is 'The rest of its block in duebook.toml: folder, pattern, columns, reference. No secret.';
 comment on column duebook.provider_account.created_at is 'When it was first applied.';
 comment on column duebook.provider_account.updated_at is 'When it was last changed.';

@@ -43,7 +43,10 @@ _RUN_TABLES: Final = (
     "create_claim",
     "create_affected_payment",
     "create_position_before",
+    "create_position_after",
     "create_position_new",
+    "create_gained_evidence",
+    "create_moved_entry",
     "create_change_draft",
     "create_finding",
     "create_affected_batch",
@@ -371,6 +374,10 @@ class _Run:
         self._do("write_positions")
         if affected > _MANY_ROWS:
             self._analyze("duebook.settled_position")
+        self._do("read_positions_after")
+        self._do("find_gained_evidence")
+        self._do("find_moved_entries")
+        self._analyze("position_after", "gained_evidence", "moved_entry")
         self._do("audit_reassignments")
         self._do("draft_balance_changes")
 

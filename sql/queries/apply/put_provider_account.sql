@@ -4,7 +4,7 @@
 with before as (
     select
         a.*,
-        pg_catalog.to_jsonb(a) - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,created_at,updated_at}'::text []
+        pg_catalog.to_jsonb(a) - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text []
         as stated
     from duebook.provider_account as a
     where a.provider_account = :provider_account
@@ -70,7 +70,7 @@ written as (
             excluded.settings
         )
     returning
-        pg_catalog.to_jsonb(a) - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,created_at,updated_at}'::text []
+        pg_catalog.to_jsonb(a) - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text []
         as stated
 )
 

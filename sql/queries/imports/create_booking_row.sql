@@ -17,17 +17,23 @@ select
     lower(r.void) as void,
     coalesce(x.exponent, o.exponent) as exponent,
     coalesce(x.factor, o.factor) as factor
-from raw_row as r
-left join lateral (
-    select u.provider_account
-    from routing_rule as u
-    where
-        r.provider_account is null
-        and starts_with(r.reference, u.reference_prefix)
-        and coalesce(u.currency = r.currency, true)
-    order by u.position
-    limit 1
-) as t on true
-left join known_account as k on coalesce(r.provider_account, t.provider_account) = k.provider_account
+from (
+    select
+        w.*,
+        case
+            when w.provider_account is not null then w.provider_account
+            else (
+                select u.provider_account
+                from routing_rule as u
+                where
+                    starts_with(w.reference, u.reference_prefix)
+                    and coalesce(u.currency = w.currency, true)
+                order by u.position
+                limit 1
+            )
+        end as routed_account
+    from raw_row as w
+) as r
+left join known_account as k on r.routed_account = k.provider_account
 left join import_exponent as x on k.provider = x.provider and r.currency = x.currency
 left join import_exponent as o on o.provider = '*' and r.currency = o.currency;
