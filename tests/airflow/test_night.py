@@ -19,6 +19,7 @@ import pytest
 from duebook.airflow.stack import LocalStack
 from duebook.config import load_config
 from duebook.db.connect import connect_url
+from duebook.db.embedded import EmbeddedServer
 from duebook.services.apply import apply_config
 from duebook.services.explain import explain
 from duebook.services.imports import import_contacts, import_ledger
@@ -142,7 +143,7 @@ class House:
 
     def value(self, statement: str) -> Any:
         with self.connect() as conn:
-            row = conn.execute(statement).fetchone()  # type: ignore[call-overload]
+            row = conn.execute(statement).fetchone()
         return row[0] if row else None
 
     def open_work(self) -> int:
@@ -337,6 +338,7 @@ def test_airflows_database_can_be_dropped_and_nobody_notices(
     assert house.new_mails() == 0  # told in seven days
     before = story(house)
 
+    assert_nothing_leaked_into_airflow(house)
     house.stack().stop(drain_s=10)
     databases.drop(house.metadata_url)
     house.metadata_url = databases.create()
@@ -355,16 +357,25 @@ def test_airflows_database_can_be_dropped_and_nobody_notices(
     assert house.new_mails() == 1
 
 
-def test_no_log_and_no_xcom_holds_an_amount_or_an_address(house: House) -> None:
+def test_no_log_of_anybody_holds_an_amount_or_an_address(
+    house: House, embedded_server: EmbeddedServer | None
+) -> None:
+    assert_nothing_leaked_into_airflow(house)
     logs = [path for path in house.home.rglob("*") if path.is_file() and "logs" in path.parts]
     assert len(logs) > 10
+    if embedded_server is not None:
+        logs += list(embedded_server.log_directory.iterdir())
     for path in logs:
         text = path.read_text(errors="replace")
         for leak in LEAKS:
             assert leak not in text, f"{leak} in {path}"
+
+
+def assert_nothing_leaked_into_airflow(house: House) -> None:
+    """No amount and no address among what tasks handed over."""
     with connect_url(house.metadata_url) as conn:
-        rows = conn.execute("select value::text from xcom").fetchall()
-        rows += conn.execute("select extra::text from asset_event").fetchall()
-        rows += conn.execute("select content from dag_run_note").fetchall()
+        rows = conn.execute("select value::text from public.xcom").fetchall()
+        rows += conn.execute("select extra::text from public.asset_event").fetchall()
+        rows += conn.execute("select content from public.dag_run_note").fetchall()
     assert rows
     assert not [row for row in rows for leak in LEAKS if leak in str(row[0])]

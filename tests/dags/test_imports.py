@@ -10,13 +10,14 @@ from typing import Any
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 MOST_SECONDS = 0.5
 
-# Runs alone in a new interpreter. Any connection, to whatever, is an error there.
+# Runs alone in a new interpreter. Any connection, to whatever, is an error there. Processor time: how
+# busy the machine is otherwise is no matter of the DAG files.
 SCRIPT = """
 import importlib.util, json, socket, sys, time, warnings
 warnings.simplefilter("ignore")
-started = time.perf_counter()
+started = time.process_time()
 import airflow.sdk
-bare = time.perf_counter() - started
+bare = time.process_time() - started
 
 def refuse(*_):
     raise AssertionError("a DAG file opened a connection on import")
@@ -24,20 +25,20 @@ def refuse(*_):
 socket.socket.connect = refuse
 socket.getaddrinfo = refuse
 before = set(sys.modules)
-started = time.perf_counter()
+started = time.process_time()
 for path in sys.argv[1:]:
     spec = importlib.util.spec_from_file_location("dag_under_test", path)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
 print(json.dumps({
     "bare": bare,
-    "added": time.perf_counter() - started,
+    "added": time.process_time() - started,
     "modules": sorted({name.partition(".")[0] for name in set(sys.modules) - before}),
 }))
 """
 
 
 def test_the_dag_files_add_little_to_importing_airflow_and_connect_to_nothing() -> None:
-    measured = min((_measure() for _ in range(2)), key=lambda found: found["added"])
+    measured = min((_measure() for _ in range(3)), key=lambda found: found["added"])
     assert measured["added"] <= MOST_SECONDS, measured
     heavy = {"psycopg", "pandas", "stripe", "pyarrow", "numpy"} & set(measured["modules"])
     assert not heavy
