@@ -69,7 +69,7 @@ left join waiting as w on k.kind = w.kind
 left join enqueued as e on k.kind = e.kind
 left join held as h on k.kind = h.kind
 left join in_doubt as u on k.kind = u.kind
-left join duebook.budget as g on k.channel = g.channel and g.paused_until > c.now;
+left join duebook.budget as g on k.channel = g.channel and c.now < g.paused_until;
 comment on view duebook_reports.due_health is
 'Is a promise at risk? One row per kind of notice, as of now.';
 comment on column duebook_reports.due_health.kind is 'Kind of notice.';

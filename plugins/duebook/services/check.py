@@ -1,0 +1,50 @@
+"""Proves the invariants that no foreign key holds: one SQL file each, returning what offends.
+
+They run in one read-only snapshot, so that work going on meanwhile is no violation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+
+from duebook.db.connect import Connect
+from duebook.db.sql import query
+
+INVARIANTS: Final = {
+    "every intent stands somewhere": "find_intents_in_no_place",
+    "no intent stands in two places": "find_intents_in_two_places",
+    "what has ended moves no more": "find_ended_intents_still_moving",
+    "what moves has an intent": "find_moving_rows_without_intent",
+    "every attempt has an intent": "find_attempts_without_intent",
+    "every result has an attempt": "find_results_without_attempt",
+    "every outcome has its intent": "find_outcomes_without_intent",
+    "what was sent has a result": "find_sent_without_result",
+    "no key was sent twice": "find_keys_sent_twice",
+    "every intent of a run has its ledger change": "find_intents_without_change",
+    "the settled side is the sum of its entries": "find_positions_that_differ",
+    "a batch is the sum of its entries": "find_batches_that_differ",
+}
+KEYS_SHOWN: Final = 100
+
+
+def check(connect: Connect) -> dict[str, Any]:
+    """`{"violations": [{"invariant", "keys"}], "checked": n}`; at most a hundred keys each.
+
+    A key is `<account> <operation key>`, or what names the row where there is no key.
+    """
+    with connect() as conn:
+        conn.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        conn.read_only = True
+        with conn.transaction():
+            found = [
+                (invariant, conn.execute(query(name), {"row_limit": KEYS_SHOWN}).fetchall())
+                for invariant, name in INVARIANTS.items()
+            ]
+    violations = [
+        {"invariant": invariant, "keys": [f"{account} {key}" for account, key in rows]}
+        for invariant, rows in found
+        if rows
+    ]
+    return {"violations": violations, "checked": len(INVARIANTS)}
