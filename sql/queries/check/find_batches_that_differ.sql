@@ -17,5 +17,5 @@ select
 from duebook.settlement_batch as b
 inner join summed as s using (provider_account, batch_ref, currency)
 where b.is_itemisable and s.difference_minor <> b.difference_minor
-order by 1, 2
+order by account_id, operation_key
 limit :row_limit;

@@ -1,5 +1,5 @@
 -- name: find_intents_in_no_place
--- Every intent stands in exactly one place; these stand in none, so that nothing will ever end them.
+-- Every intent stands in exactly one place; these stand in none, so nothing will ever end them.
 select
     i.account_id,
     i.operation_key

@@ -27,7 +27,7 @@ with place as (
     from duebook.batch as b
     cross join
         lateral unnest(b.account_ids, b.intent_ids, b.attempt_nos)
-        as m (account_id, intent_id, attempt_no)
+            as m (account_id, intent_id, attempt_no)
     where
         not exists (
             select 1 from duebook.attempt_result as r
@@ -52,5 +52,5 @@ select
     coalesce(i.operation_key, d.intent_id::text) as operation_key
 from doubled as d
 left join duebook.intent as i on d.account_id = i.account_id and d.intent_id = i.intent_id
-order by 1, 2
+order by d.account_id, operation_key
 limit :row_limit;

@@ -8,5 +8,5 @@ inner join duebook.intent as i on r.account_id = i.account_id and r.intent_id = 
 where r.result = 'sent'
 group by r.account_id, i.operation_key
 having count(*) > 1
-order by 1, 2
+order by r.account_id, i.operation_key
 limit :row_limit;

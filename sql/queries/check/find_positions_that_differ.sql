@@ -21,5 +21,5 @@ from summed as s
 full join duebook.settled_position as p
     using (account_id, payment_id, provider_account, currency)
 where coalesce(s.captured_minor, 0) <> coalesce(p.captured_minor, 0)
-order by 1, 2
+order by account_id, operation_key
 limit :row_limit;
