@@ -19,7 +19,7 @@ import ssl
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
@@ -31,6 +31,16 @@ Security = Literal["plain", "starttls", "tls"]
 class _Handler:
     def __init__(self, sink: SmtpSink) -> None:
         self._sink = sink
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if address in self._sink.refused:
+            # As many servers do, it repeats the address, which must not be passed on.
+            return f"550 5.1.1 <{address}>: Recipient address rejected: User unknown"
+        envelope.rcpt_tos.append(address)
+        envelope.rcpt_options.extend(options)
+        return "250 2.1.5 Ok"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         number = self._sink.keep(session, envelope)
@@ -48,8 +58,10 @@ class SmtpSink:
         login: tuple[str, str] | None = None,
         security: Security = "plain",
         tls: ssl.SSLContext | None = None,
+        refuse: Collection[str] = (),
     ) -> None:
         self.port = port
+        self.refused = frozenset(refuse)
         self.messages: list[dict[str, Any]] = []
         self.connections = 0
         self._login = login
@@ -191,9 +203,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--out", type=Path, help="file to append one JSON line a message to")
     parser.add_argument("--auth", metavar="USER:PASSWORD", help="ask for this login")
+    parser.add_argument(
+        "--refuse", metavar="ADDRESS", action="append", default=[], help="say 550 to; repeatable"
+    )
     given = parser.parse_args(arguments)
     user, _, password = (given.auth or "").partition(":")
-    sink = SmtpSink(port=given.port, out=given.out, login=(user, password) if given.auth else None)
+    sink = SmtpSink(
+        port=given.port,
+        out=given.out,
+        login=(user, password) if given.auth else None,
+        refuse=given.refuse,
+    )
     try:
         asyncio.run(_serve_until_signalled(sink))
     except OSError as error:

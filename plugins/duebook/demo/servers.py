@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +47,10 @@ class Servers:
 
 
 @contextlib.contextmanager
-def running_servers(home: Path, stripe_now: str) -> Iterator[Servers]:
-    """Start the three, and end them whatever happens.
+def running_servers(
+    home: Path, stripe_now: str, *, refuse: Sequence[str] = ()
+) -> Iterator[Servers]:
+    """Start the three, and end them whatever happens. The mail server turns `refuse` down.
 
     Raises ConfigurationError outside a checkout, whose tests/ holds the servers, and
     UnavailableError when one does not start.
@@ -63,6 +65,7 @@ def running_servers(home: Path, stripe_now: str) -> Iterator[Servers]:
             _process(
                 "tests.smtp_sink",
                 *("--out", str(mailbox), "--auth", f"{MAIL_LOGIN}:{MAIL_PASSWORD}"),
+                *(f"--refuse={address}" for address in refuse),
             )
         )
         yield Servers(stripe, localstripe, int(json.loads(mail)["listening"]), mailbox)
@@ -93,3 +96,5 @@ def _process(module: str, *arguments: str) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.stdout:
+            process.stdout.close()
