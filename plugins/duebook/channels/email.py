@@ -171,6 +171,8 @@ class _Link:
             tls_context=tls,
             local_hostname=options.local_hostname or _own_name(),
         )
+        # Kept, since the library forgets it when it closes by itself.
+        self._transport: asyncio.BaseTransport | None = None
         self.sent = 0
         self.idle_since = 0.0
         self._needs_reset = False
@@ -201,6 +203,7 @@ class _Link:
             await self._greet()
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             raise _LinkError(_tls_failure(error, options.security)) from None
+        self._transport = smtp.transport
         if options.login is None:
             return
         try:
@@ -291,7 +294,7 @@ class _Link:
 
     def abort(self) -> None:
         """Drop the connection without a word."""
-        transport = self._smtp.transport
+        transport = self._smtp.transport or self._transport
         self._smtp.close()
         if isinstance(transport, asyncio.WriteTransport):
             # close() alone waits for the server's part of the TLS goodbye.
