@@ -312,7 +312,9 @@ def demo(
     from duebook.demo.run import run_demo
 
     session = open_session(as_json)
-    session.show(run_demo(session.settings, session.console, keep=keep), "demo")
+    document = run_demo(session.settings, session.console, keep=keep)
+    if session.as_json:
+        session.show(document, "demo")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ select
     i.operation_key,
     i.kind,
     i.state,
+    i.due_at,
     coalesce(i.reason, '') as reason
 from duebook_reports.intents as i
 where i.payment_id = :payment_id
