@@ -281,7 +281,9 @@ STOP = textwrap.dedent("""
     LocalStack(Path(sys.argv[1]), metadata_url="").stop(drain_s=60)
 """)
 START = textwrap.dedent("""
-    import sys; from pathlib import Path
+    import signal, sys; from pathlib import Path
+    # A shell that runs the tests in the background would have Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from duebook.airflow.stack import LocalStack
     LocalStack(Path(sys.argv[1]), metadata_url=sys.argv[2]).start()
 """)

@@ -434,7 +434,7 @@ class LocalStack:
         kept = _read_json(path)
         if kept is not None and (self._live_leader("api-server") or _is_free(kept["api"])):
             return int(kept["api"])
-        port = _free_port(str(self.home))
+        port = free_port(str(self.home))
         _write_private(path, json.dumps({"api": port}))
         return port
 
@@ -531,7 +531,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _free_port(home: str) -> int:
+def free_port(home: str) -> int:
     """A free port below the ephemeral range, where no outgoing connection can take it later."""
     start = zlib.crc32(home.encode())
     for step in range(PORT_COUNT):
