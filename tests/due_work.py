@@ -56,6 +56,7 @@ def add_due(
     give_up_in: timedelta = timedelta(days=7),
     with_contact: bool = True,
     with_books: bool = True,
+    payments_from: int = 1,
 ) -> None:
     """`count` intents over `accounts` accounts, in due, with contact, payment and change."""
     add_kind(conn, kind, channel)
@@ -76,7 +77,9 @@ def add_due(
                 %(prefix)s || lpad((g %% %(accounts)s)::text, 6, '0') as account_id,
                 %(prefix)s || g as payment_id,
                 g
-            from generate_series(1, %(count)s::integer) as g
+            from generate_series(
+                %(first)s::integer, %(first)s::integer + %(count)s::integer - 1
+            ) as g
         ),
         booked as (
             insert into duebook.ledger_payment (
@@ -129,6 +132,7 @@ def add_due(
             "give_up_in": give_up_in,
             "count": count,
             "with_books": with_books,
+            "first": payments_from,
         },
     )
 

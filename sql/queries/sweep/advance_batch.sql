@@ -1,5 +1,6 @@
 -- name: advance_batch
--- Opens the next window: everything below the mark may be in I/O from here on. The lease is renewed
+-- Opens the next window: everything below the mark may be in I/O from here on. The mark may go down:
+-- what the last window offered and did not start was never tried. The lease is renewed
 -- only when the window before made progress, and never beyond its greatest age. Returns what the gate
 -- needs once a window.
 with advanced as (
@@ -7,7 +8,7 @@ with advanced as (
     set
         flush_no = b.flush_no + 1,
         window_start = :window_start::integer,
-        mark = greatest(b.mark, :mark::integer),
+        mark = :mark::integer,
         lease_until = case
             when :renew::boolean
                 then least(clock_timestamp() + :lease::interval, b.max_age_until)
