@@ -311,7 +311,9 @@ def test_two_booked_payments_with_one_reference_are_not_picked_from(world: World
     assert world.value("select count(*) from duebook.settled_position") == 0
     world.book(booked(2, 1000, reference="R2"))
     settled_now = world.reconcile()
-    assert (settled_now.ledger_changes, settled_now.matched) == (1, 1)
+    assert settled_now.matched == 1
+    changes = world.rows("select payment_id, change_kind from duebook.ledger_change order by 1")
+    assert [tuple(row.values()) for row in changes] == [("pay1", "balance"), ("pay2", "missing")]
     assert "duplicate_reference" not in settled_now.discrepancies
 
 

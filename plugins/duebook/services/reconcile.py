@@ -343,11 +343,10 @@ class _Run:
         if counts.stale:
             self._do("drop_known_stale")
         self._analyze("applied_entry")
-        if self._staged.body is not None:
-            self._do(self._staged.body)
 
     def _apply_entries(self) -> None:
         """Versions, whose payment each entry is, and the current versions."""
+        self._do(self._staged.body)
         self._do("store_superseded")
         self._do("store_versions")
         self._do("claim_applied_entries")

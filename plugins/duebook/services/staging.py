@@ -60,11 +60,11 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What was laid down: names of files taken, checksums known before, an API's new cursor."""
+    """What was laid down: checksums known before, the statement of bodies, an API's new cursor."""
 
     known: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
-    body: str | None = None
+    body: str = "create_empty_body"
     cursor: Cursor | None = None
     unknown_types: Mapping[str, int] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ def stage_files(
     return Staged(
         known=tuple(checksum for checksum in checksums if checksum in known),
         repeated=tuple(repeated),
-        body=reader.body if new else None,
+        body=reader.body if new else "create_empty_body",
         unknown_types=_unknown_types(connection) if new else {},
     )
 

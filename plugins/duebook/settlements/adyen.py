@@ -100,4 +100,4 @@ it is no payout of the batch."""
 
 STAGE: Final = "stage_adyen"
 REJECT: Final = "reject_adyen"
-BODY: Final = "build_adyen_bodies"
+BODY: Final = "create_adyen_body"

@@ -30,7 +30,7 @@ FIELDS: Final = (
 
 STAGE: Final = "stage_csv"
 REJECT: Final = "reject_csv"
-BODY: Final = "build_csv_bodies"
+BODY: Final = "create_csv_body"
 
 
 def make_layout(columns: dict[str, str], delimiter: str) -> tuple[Layout, dict[str, str]]:
