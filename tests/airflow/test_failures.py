@@ -79,6 +79,17 @@ def test_a_database_that_goes_away_in_mid_work_is_tried_again(
     assert "the database went away" in said(caplog)
 
 
+def test_a_lock_that_is_not_to_be_had_is_tried_again(
+    caplog: pytest.LogCaptureFixture, conn: psycopg.Connection[TupleRow], database_url: str
+) -> None:
+    with psycopg.connect(database_url) as other:
+        other.execute("lock table duebook.environment")
+        conn.execute("set lock_timeout = '50ms'")
+        with pytest.raises(TaskAway), one_clear_line():
+            conn.execute("select from duebook.environment")
+    assert "the database was busy" in said(caplog)
+
+
 def test_what_nobody_foresaw_is_told_by_its_place_alone(caplog: pytest.LogCaptureFixture) -> None:
     def parse() -> None:
         raise ValueError("invalid amount 76543.21 of ada@example.org")

@@ -117,7 +117,7 @@ def test_the_form_refuses_what_it_can_not_mean(bag: DagBag, conf: dict[str, Any]
 def test_what_was_away_is_tried_again_and_what_is_wrong_is_not(bag: DagBag) -> None:
     from airflow.sdk import RetryAction
 
-    from duebook.airflow.failures import TaskAway, TaskRefused
+    from duebook.airflow.failures import TaskAway, TaskBroken, TaskRefused
 
     task = _mapped(bag, "nightly_reconciliation", "reconcile")
     policy = task.partial_kwargs["retry_policy"]
@@ -126,8 +126,9 @@ def test_what_was_away_is_tried_again_and_what_is_wrong_is_not(bag: DagBag) -> N
     assert away.retry_delay == timedelta(minutes=5)
     assert away.reason
     assert task.retries >= 5
-    wrong = policy.evaluate(TaskRefused(2), try_number=1, max_tries=task.retries)
-    assert wrong.action is RetryAction.FAIL
+    for wrong in (TaskRefused(2), TaskBroken(70)):
+        decided = policy.evaluate(wrong, try_number=1, max_tries=task.retries)
+        assert decided.action is RetryAction.FAIL
 
 
 def test_a_reconciliation_writes_the_asset_that_the_sweep_waits_for(bag: DagBag) -> None:

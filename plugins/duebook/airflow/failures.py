@@ -22,6 +22,8 @@ from duebook.errors import DuebookError, UnavailableError
 log = logging.getLogger("duebook.airflow")
 
 UNEXPECTED_EXIT_CODE = 70
+# Serialization failure and deadlock, out of resources, lock not to be had in time, cancelled.
+PASSING = ("40001", "40P01", "53", "55P03", "57014")
 
 
 class TaskRefused(SystemExit):
@@ -50,6 +52,11 @@ def retry_when_away(delay: timedelta) -> ExceptionRetryPolicy:
                 action=RetryAction.FAIL,
                 reason="input, settings or the request are wrong; a retry can't help",
             ),
+            RetryRule(
+                exception=TaskBroken,
+                action=RetryAction.FAIL,
+                reason="not foreseen; a person has to look at it",
+            ),
         ]
     )
 
@@ -70,12 +77,14 @@ def one_clear_line() -> Iterator[None]:
         log.error("%s", error)
         raise TaskRefused(error.exit_code) from None
     except psycopg.Error as error:
-        away = is_away(error)
-        said = "the database went away" if away else "the database refused a statement"
-        log.error("%s: %s (%s)", said, describe(error), _where(error))
-        raise (
-            TaskAway(UnavailableError.exit_code) if away else TaskBroken(UNEXPECTED_EXIT_CODE)
-        ) from None
+        if is_away(error):
+            log.error("the database went away: %s", describe(error))
+            raise TaskAway(UnavailableError.exit_code) from None
+        if str(error.sqlstate).startswith(PASSING):
+            log.error("the database was busy: %s", describe(error))
+            raise TaskAway(UnavailableError.exit_code) from None
+        log.error("the database refused a statement: %s at %s", describe(error), _where(error))
+        raise TaskBroken(UNEXPECTED_EXIT_CODE) from None
     except Exception as error:
         # Its text may quote a row; its place in the code can't.
         log.error("unexpected %s at %s", type(error).__name__, _where(error))
