@@ -32,13 +32,13 @@ cross join lateral (
     select
         array_agg(distinct o.provider_account) as provider_accounts,
         coalesce(sum(o.captured_minor) filter (where o.currency = p.currency), 0)::bigint
-        as captured_minor,
+            as captured_minor,
         coalesce(sum(o.refunded_minor) filter (where o.currency = p.currency), 0)::bigint
-        as refunded_minor,
+            as refunded_minor,
         coalesce(sum(o.charged_back_minor) filter (where o.currency = p.currency), 0)::bigint
-        as charged_back_minor,
+            as charged_back_minor,
         coalesce(sum(o.pending_minor) filter (where o.currency = p.currency), 0)::bigint
-        as pending_minor,
+            as pending_minor,
         coalesce(sum(o.entry_count), 0)::bigint as entry_count
     from duebook.settled_position as o
     where o.account_id = p.account_id and o.payment_id = p.payment_id

@@ -36,20 +36,20 @@ written as (
         :max_claims
     )
     on conflict (kind) do update
-    set
-        enabled = excluded.enabled,
-        channel = excluded.channel,
-        notify_after = excluded.notify_after,
-        give_up_after = excluded.give_up_after,
-        is_superseded = excluded.is_superseded,
-        catch_up = excluded.catch_up,
-        catch_up_window = excluded.catch_up_window,
-        max_occurrences = excluded.max_occurrences,
-        spread_per_minute = excluded.spread_per_minute,
-        max_tries = excluded.max_tries,
-        max_claims = excluded.max_claims,
-        updated_at = clock_timestamp()
-    where
+        set
+            enabled = excluded.enabled,
+            channel = excluded.channel,
+            notify_after = excluded.notify_after,
+            give_up_after = excluded.give_up_after,
+            is_superseded = excluded.is_superseded,
+            catch_up = excluded.catch_up,
+            catch_up_window = excluded.catch_up_window,
+            max_occurrences = excluded.max_occurrences,
+            spread_per_minute = excluded.spread_per_minute,
+            max_tries = excluded.max_tries,
+            max_claims = excluded.max_claims,
+            updated_at = clock_timestamp()
+        where
         (
             k.enabled, k.channel, k.notify_after, k.give_up_after, k.is_superseded, k.catch_up,
             k.catch_up_window, k.max_occurrences, k.spread_per_minute, k.max_tries, k.max_claims

@@ -4,8 +4,9 @@
 with before as (
     select
         a.*,
-        pg_catalog.to_jsonb(a) - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text []
-        as stated
+        pg_catalog.to_jsonb(a)
+        - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text[]
+            as stated
     from duebook.provider_account as a
     where a.provider_account = :provider_account
     for update
@@ -48,16 +49,16 @@ written as (
         w.settings
     from wanted as w
     on conflict (provider_account) do update
-    set
-        provider = excluded.provider,
-        mode = excluded.mode,
-        notify_from = excluded.notify_from,
-        settle_within = excluded.settle_within,
-        zone = excluded.zone,
-        look_back = excluded.look_back,
-        settings = excluded.settings,
-        updated_at = clock_timestamp()
-    where
+        set
+            provider = excluded.provider,
+            mode = excluded.mode,
+            notify_from = excluded.notify_from,
+            settle_within = excluded.settle_within,
+            zone = excluded.zone,
+            look_back = excluded.look_back,
+            settings = excluded.settings,
+            updated_at = clock_timestamp()
+        where
         (a.provider, a.mode, a.notify_from, a.settle_within, a.zone, a.look_back, a.settings)
         is distinct from
         (
@@ -70,8 +71,9 @@ written as (
             excluded.settings
         )
     returning
-        pg_catalog.to_jsonb(a) - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text []
-        as stated
+        pg_catalog.to_jsonb(a)
+        - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text[]
+            as stated
 )
 
 insert into duebook.audit_event (actor, action, subject, detail)

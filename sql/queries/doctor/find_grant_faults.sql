@@ -34,7 +34,8 @@ roles as (
 
 select format('%s is missing', w.rolname) as fault
 from unnest(:roles::text[]) as w (rolname)
-where not exists (
+where
+    not exists (
         select 1 from roles as r
         where r.rolname = w.rolname
     )

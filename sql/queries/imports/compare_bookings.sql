@@ -9,8 +9,10 @@ select
     b.currency,
     b.booked_status,
     b.expected_at,
-    case when :has_provider_account::boolean then b.provider_account
-    else coalesce(b.provider_account, p.provider_account) end as provider_account,
+    case
+        when :has_provider_account::boolean then b.provider_account
+        else coalesce(b.provider_account, p.provider_account)
+    end as provider_account,
     coalesce(b.is_void, case when not :has_void::boolean then p.is_void end, false) as is_void,
     p.payment_id is null as is_new,
     p.reference as old_reference
@@ -25,8 +27,10 @@ where
         b.currency,
         b.booked_status,
         b.expected_at,
-        case when :has_provider_account::boolean then b.provider_account
-        else coalesce(b.provider_account, p.provider_account) end,
+        case
+            when :has_provider_account::boolean then b.provider_account
+            else coalesce(b.provider_account, p.provider_account)
+        end,
         coalesce(b.is_void, case when not :has_void::boolean then p.is_void end, false)
     )
     is distinct from

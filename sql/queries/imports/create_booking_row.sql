@@ -1,5 +1,6 @@
 -- name: create_booking_row
--- Raw rows of a ledger file with their route and the decimals that count; both ways of reading use it.
+-- Raw rows of a ledger file with their route and the decimals that count; both ways of reading use
+-- it.
 create temporary view booking_row as
 select
     r.line_no,

@@ -4,7 +4,7 @@ insert into known_account (provider_account, provider)
 select
     c.provider_account,
     c.provider
-from unnest(:accounts::text [], :providers::text []) as c (provider_account, provider)
+from unnest(:accounts::text[], :providers::text[]) as c (provider_account, provider)
 union all
 select
     a.provider_account,

@@ -2,4 +2,4 @@
 -- Enters the zones of the pinned time zone data.
 insert into known_zone (zone)
 select z.zone
-from unnest(:zones::text []) as z (zone);
+from unnest(:zones::text[]) as z (zone);

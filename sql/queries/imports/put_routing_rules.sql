@@ -6,5 +6,5 @@ select
     r.provider_account,
     r.reference_prefix,
     r.currency
-from unnest(:accounts::text [], :prefixes::text [], :currencies::text []) with ordinality
-as r (provider_account, reference_prefix, currency, position);
+from unnest(:accounts::text[], :prefixes::text[], :currencies::text[]) with ordinality
+    as r (provider_account, reference_prefix, currency, position);

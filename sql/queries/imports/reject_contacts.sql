@@ -8,7 +8,7 @@ select
     f.value,
     f.reason,
     f.expected,
-    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [])::text
+    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text[])::text
 from raw_row as r
 left join known_zone as z on r.zone = z.zone
 cross join lateral (
@@ -57,7 +57,9 @@ cross join lateral (
         ),
         (
             6, 'region', r.region,
-            case when r.region ~ '[\x01-\x1f\x7f]' or char_length(r.region) > 64 then 'not a region' end,
+            case
+                when r.region ~ '[\x01-\x1f\x7f]' or char_length(r.region) > 64 then 'not a region'
+            end,
             'at most 64 printable characters'
         )
     ) as v (position, column_name, value, reason, expected)

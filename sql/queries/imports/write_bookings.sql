@@ -17,14 +17,14 @@ select
 from changed_booking as c
 order by c.account_id, c.payment_id
 on conflict (account_id, payment_id) do update
-set
-    reference = excluded.reference,
-    amount_minor = excluded.amount_minor,
-    currency = excluded.currency,
-    booked_status = excluded.booked_status,
-    expected_at = excluded.expected_at,
-    provider_account = excluded.provider_account,
-    is_void = excluded.is_void,
-    booked_version = p.booked_version + 1,
-    imported_at = clock_timestamp(),
-    imported_xid = pg_current_xact_id();
+    set
+        reference = excluded.reference,
+        amount_minor = excluded.amount_minor,
+        currency = excluded.currency,
+        booked_status = excluded.booked_status,
+        expected_at = excluded.expected_at,
+        provider_account = excluded.provider_account,
+        is_void = excluded.is_void,
+        booked_version = p.booked_version + 1,
+        imported_at = clock_timestamp(),
+        imported_xid = pg_current_xact_id();

@@ -12,13 +12,13 @@ with written as (
     from staged_contact as s
     order by s.account_id, s.channel
     on conflict (account_id, channel) do update
-    set
-        address = excluded.address,
-        zone = excluded.zone,
-        locale = excluded.locale,
-        region = excluded.region,
-        imported_at = clock_timestamp()
-    where
+        set
+            address = excluded.address,
+            zone = excluded.zone,
+            locale = excluded.locale,
+            region = excluded.region,
+            imported_at = clock_timestamp()
+        where
         (c.address, c.zone, c.locale, c.region)
         is distinct from
         (excluded.address, excluded.zone, excluded.locale, excluded.region)

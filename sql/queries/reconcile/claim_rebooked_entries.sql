@@ -1,6 +1,7 @@
 -- name: claim_rebooked_entries
--- Entries that imports since the last full run may concern: those in suspense under a reference that
--- was booked or given up since, and those of payments that were changed or share such a reference.
+-- Entries that imports since the last full run may concern: those in suspense under a reference
+-- that was booked or given up since, and those of payments that were changed or share such a
+-- reference.
 with touched as (
     select
         p.account_id,

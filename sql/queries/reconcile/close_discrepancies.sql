@@ -1,6 +1,6 @@
 -- name: close_discrepancies
--- Closes what is gone, inside the scope of this run only: payments when it is a full run or they are
--- affected, entries that it looked up, batches that it summed.
+-- Closes what is gone, inside the scope of this run only: payments when it is a full run or they
+-- are affected, entries that it looked up, batches that it summed.
 update duebook.discrepancy as d
 set
     status = 'closed',

@@ -1,4 +1,7 @@
 -- name: count_rejects
 -- Rows that could not be read in this run.
 select count(*)::bigint as quarantined
-from (select distinct j.source_no, j.line_no from staged_reject as j) as r;
+from (select distinct
+    j.source_no,
+    j.line_no
+from staged_reject as j) as r;

@@ -1,7 +1,7 @@
 -- name: draft_balance_changes
--- Payments whose status or balance over all provider accounts differs from before, each once: in its
--- booked currency where that changed, else in the one that did. Silent: a payment that only lost an
--- entry, or that has its entries from another payment that was told already.
+-- Payments whose status or balance over all provider accounts differs from before, each once: in
+-- its booked currency where that changed, else in the one that did. Silent: a payment that only
+-- lost an entry, or that has its entries from another payment that was told already.
 with changed as (
     select distinct on (s.account_id, s.payment_id)
         s.*,

@@ -37,11 +37,11 @@ cross join lateral (
         select
             count(*) > 0 as is_known,
             coalesce(sum(o.captured_minor) filter (where o.currency = p.currency), 0)::bigint
-            as captured_minor,
+                as captured_minor,
             coalesce(sum(o.refunded_minor) filter (where o.currency = p.currency), 0)::bigint
-            as refunded_minor,
+                as refunded_minor,
             coalesce(sum(o.charged_back_minor) filter (where o.currency = p.currency), 0)::bigint
-            as charged_back_minor
+                as charged_back_minor
         from duebook.settled_position as o
         where o.account_id = t.account_id and o.payment_id = t.payment_id
     ) as v

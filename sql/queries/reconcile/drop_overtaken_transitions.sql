@@ -1,6 +1,6 @@
 -- name: drop_overtaken_transitions
--- Read after the lock: a payment that another provider account has just settled is not missing. What
--- could not be locked, or is overtaken, is left as it stands until the next run.
+-- Read after the lock: a payment that another provider account has just settled is not missing.
+-- What could not be locked, or is overtaken, is left as it stands until the next run.
 with overtaken as (
     delete from transition as t
     where

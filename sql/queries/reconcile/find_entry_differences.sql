@@ -11,7 +11,9 @@ select
     e.entry_id,
     e.gross_minor,
     e.currency,
-    case when c.candidates > 1 then format('%s booked payments have its reference', c.candidates) end
+    case
+        when c.candidates > 1 then format('%s booked payments have its reference', c.candidates)
+    end
 from claim as c
 inner join duebook.settlement_entry as e
     on e.provider_account = :provider_account and c.entry_id = e.entry_id

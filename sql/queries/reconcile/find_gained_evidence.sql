@@ -1,6 +1,6 @@
 -- name: find_gained_evidence
--- The last entry, in source order, that this run applied to each payment; one that counts before one
--- that is only announced.
+-- The last entry, in source order, that this run applied to each payment; one that counts before
+-- one that is only announced.
 insert into gained_evidence
 select distinct on (c.account_id, c.payment_id)
     c.account_id,

@@ -8,7 +8,10 @@ select
     i.kind,
     i.payment_id,
     i.notify_at
-from (select distinct d.account_id, d.payment_id from change_draft as d) as c
+from (select distinct
+    d.account_id,
+    d.payment_id
+from change_draft as d) as c
 inner join duebook.intent as i
     on c.account_id = i.account_id and i.subject = concat('payment:', c.payment_id)
 inner join duebook.intent_kind as k on i.kind = k.kind and k.is_superseded

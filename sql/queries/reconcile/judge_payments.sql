@@ -1,10 +1,10 @@
 -- name: judge_payments
--- The full outer comparison of booked and settled, payment by payment, in one pass. In scope is what
--- is routed to this provider account, and what no route claims and this account (the first by name)
--- settles. Amount compares captured with expected; refunds and chargebacks change the status only.
--- Less than expected is pending inside the promise or while the rest is announced, then missing when
--- there is nothing at all. A cancelled payment of which nothing was captured is out. Writes the
--- findings and returns how many payments match and how many are pending.
+-- The full outer comparison of booked and settled, payment by payment, in one pass. In scope is
+-- what is routed to this provider account, and what no route claims and this account (the first by
+-- name) settles. Amount compares captured with expected; refunds and chargebacks change the status
+-- only. Less than expected is pending inside the promise or while the rest is announced, then
+-- missing when there is nothing at all. A cancelled payment of which nothing was captured is out.
+-- Writes the findings and returns how many payments match and how many are pending.
 with payment as (
     select
         p.account_id,
@@ -19,14 +19,14 @@ with payment as (
         p.expected_at + :settle_within::interval < :as_of::timestamptz as is_late,
         count(s.currency) > 0 as is_known,
         coalesce(sum(s.captured_minor) filter (where s.currency = p.currency), 0)::bigint
-        as captured_minor,
+            as captured_minor,
         coalesce(sum(s.refunded_minor) filter (where s.currency = p.currency), 0)::bigint
-        as refunded_minor,
+            as refunded_minor,
         coalesce(sum(s.charged_back_minor) filter (where s.currency = p.currency), 0)::bigint
-        as charged_back_minor,
+            as charged_back_minor,
         coalesce(bool_or(s.pending_minor <> 0), false) as is_announced,
         min(s.currency) filter (where s.currency <> p.currency and s.captured_minor <> 0)
-        as foreign_currency
+            as foreign_currency
     from duebook.ledger_payment as p
     left join duebook.settled_position as s
         on p.account_id = s.account_id and p.payment_id = s.payment_id
@@ -121,7 +121,10 @@ found as (
             'amount_mismatch',
             j.captured_minor,
             j.currency,
-            case when j.captured_minor > j.amount_minor then 'more than expected' else 'less than expected' end,
+            case
+                when j.captured_minor > j.amount_minor then 'more than expected' else
+                    'less than expected'
+            end,
             'normal'
         where j.verdict = 'amount'
         union all

@@ -1,6 +1,6 @@
 -- name: list_run_batches
--- Batches that a run speaks of: those it summed, those of the files it was given, and every one that
--- does not close.
+-- Batches that a run speaks of: those it summed, those of the files it was given, and every one
+-- that does not close.
 select
     b.batch_ref,
     b.currency,
@@ -17,7 +17,7 @@ where
         or b.batch_ref in (select e.batch_ref from staged_entry as e)
         or b.run_id in (
             select f.run_id from duebook.settlement_file as f
-            where f.provider_account = :provider_account and f.sha256 = any(:checksums::text [])
+            where f.provider_account = :provider_account and f.sha256 = any(:checksums::text[])
         )
     )
 order by b.batch_ref, b.currency;

@@ -1,6 +1,7 @@
 -- name: lock_payments
--- Locks the payments that this run changes, in key order, so that two provider accounts that pay one
--- payment at the same moment follow each other. What the other one wrote is read in later statements.
+-- Locks the payments that this run changes, in key order, so that two provider accounts that pay
+-- one payment at the same moment follow each other. What the other one wrote is read in later
+-- statements.
 select count(*) as locked
 from (
     select p.payment_id

@@ -3,7 +3,14 @@
 -- dealt with.
 insert into duebook.discrepancy as d (
     provider_account, kind, subject, account_id, payment_id, batch_ref, entry_id, provider_minor,
-    ledger_minor, currency, detail, severity, first_seen_at, last_seen_at, opened_run_id, last_run_id
+    ledger_minor,
+    currency,
+    detail,
+    severity,
+    first_seen_at,
+    last_seen_at,
+    opened_run_id,
+    last_run_id
 )
 select
     :provider_account,
@@ -37,16 +44,17 @@ where
     )
 order by f.kind, f.subject
 on conflict (provider_account, kind, subject) do update
-set
-    account_id = excluded.account_id,
-    payment_id = excluded.payment_id,
-    provider_minor = excluded.provider_minor,
-    ledger_minor = excluded.ledger_minor,
-    currency = excluded.currency,
-    detail = excluded.detail,
-    status = case when d.status = 'closed' then 'open' else d.status end,
-    last_seen_at = excluded.last_seen_at,
-    closed_at = case when d.status <> 'closed' then d.closed_at end,
-    opened_run_id = case when d.status = 'closed' then excluded.opened_run_id else d.opened_run_id end,
-    last_run_id = excluded.last_run_id,
-    times_opened = d.times_opened + case when d.status = 'closed' then 1 else 0 end;
+    set
+        account_id = excluded.account_id,
+        payment_id = excluded.payment_id,
+        provider_minor = excluded.provider_minor,
+        ledger_minor = excluded.ledger_minor,
+        currency = excluded.currency,
+        detail = excluded.detail,
+        status = case when d.status = 'closed' then 'open' else d.status end,
+        last_seen_at = excluded.last_seen_at,
+        closed_at = case when d.status <> 'closed' then d.closed_at end,
+        opened_run_id
+        = case when d.status = 'closed' then excluded.opened_run_id else d.opened_run_id end,
+        last_run_id = excluded.last_run_id,
+        times_opened = d.times_opened + case when d.status = 'closed' then 1 else 0 end;

@@ -1,6 +1,6 @@
 -- name: read_seen_horizon
--- From which transaction on imports were not surely seen. A horizon from another cluster (a restored
--- dump counts transactions anew) means: look at everything.
+-- From which transaction on imports were not surely seen. A horizon from another cluster (a
+-- restored dump counts transactions anew) means: look at everything.
 select
     case
         when a.seen_xid is null or a.seen_xid > pg_snapshot_xmax(pg_current_snapshot()) then '0'

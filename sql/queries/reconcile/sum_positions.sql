@@ -1,6 +1,6 @@
 -- name: sum_positions
--- Settled side of the affected payments at this provider account, from its current entries: gross by
--- gross currency, fee and net by net currency, pending apart.
+-- Settled side of the affected payments at this provider account, from its current entries: gross
+-- by gross currency, fee and net by net currency, pending apart.
 insert into position_new
 select
     c.account_id,
@@ -28,18 +28,19 @@ from (
     from affected_payment as f
     inner join duebook.settlement_entry as e
         on f.account_id = e.account_id and f.payment_id = e.payment_id
-    cross join lateral (
-        select
-            e.currency,
-            true as is_gross,
-            e.currency = e.net_currency as is_net
-        union all
-        select
-            e.net_currency,
-            false,
-            true
-        where e.currency <> e.net_currency
-    ) as r
+    cross join
+        lateral (
+            select
+                e.currency,
+                true as is_gross,
+                e.currency = e.net_currency as is_net
+            union all
+            select
+                e.net_currency,
+                false,
+                true
+            where e.currency <> e.net_currency
+        ) as r
     where e.provider_account = :provider_account and e.account_id is not null
 ) as c
 group by c.account_id, c.payment_id, c.currency;

@@ -1,6 +1,6 @@
 -- name: supersede_intents
--- Ends older unsent intents: what is due, held or proposed leaves its place with its outcome; what a
--- batch holds, or is in doubt, gets a request that the gate reads.
+-- Ends older unsent intents: what is due, held or proposed leaves its place with its outcome; what
+-- a batch holds, or is in doubt, gets a request that the gate reads.
 with from_due as (
     delete from duebook.due as d
     using older_intent as i

@@ -1,6 +1,7 @@
 -- name: write_batches
 -- Sums of the affected batches by net currency. :completeness says whether a batch of this provider
--- is whole as told: always (a file of one batch), with its payout, or only when the provider says so.
+-- is whole as told: always (a file of one batch), with its payout, or only when the provider says
+-- so.
 insert into duebook.settlement_batch as b (
     provider_account, batch_ref, currency, sum_minor, payout_minor, difference_minor, entry_count,
     status, is_itemisable, is_complete, run_id
@@ -33,9 +34,9 @@ from (
             e.batch_ref,
             e.net_currency as currency,
             coalesce(sum(e.net_minor) filter (where e.entry_type <> 'payout'), 0)::bigint
-            as sum_minor,
+                as sum_minor,
             coalesce(sum(e.net_minor) filter (where e.entry_type = 'payout'), 0)::bigint
-            as payout_minor,
+                as payout_minor,
             bool_or(e.entry_type = 'payout') as has_payout,
             count(*)::integer as entry_count
         from affected_batch as a
@@ -51,17 +52,17 @@ from (
             and s.currency = o.currency
 ) as t
 on conflict (provider_account, batch_ref, currency) do update
-set
-    sum_minor = excluded.sum_minor,
-    payout_minor = excluded.payout_minor,
-    difference_minor = excluded.difference_minor,
-    entry_count = excluded.entry_count,
-    status = excluded.status,
-    is_itemisable = excluded.is_itemisable,
-    is_complete = excluded.is_complete,
-    run_id = excluded.run_id,
-    updated_at = clock_timestamp()
-where
+    set
+        sum_minor = excluded.sum_minor,
+        payout_minor = excluded.payout_minor,
+        difference_minor = excluded.difference_minor,
+        entry_count = excluded.entry_count,
+        status = excluded.status,
+        is_itemisable = excluded.is_itemisable,
+        is_complete = excluded.is_complete,
+        run_id = excluded.run_id,
+        updated_at = clock_timestamp()
+    where
     (
         b.sum_minor, b.payout_minor, b.entry_count, b.status, b.is_itemisable, b.is_complete
     )

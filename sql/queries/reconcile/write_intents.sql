@@ -1,7 +1,7 @@
 -- name: write_intents
 -- One intent for each enabled kind that a change touches; its key names the evidence, so that it is
--- told once. Evidence older than the account's notify_from is baseline. Ownership is the mode of the
--- account now, for ever: live goes to due, anything else stays a proposal.
+-- told once. Evidence older than the account's notify_from is baseline. Ownership is the mode of
+-- the account now, for ever: live goes to due, anything else stays a proposal.
 with drafted as (
     select
         c.account_id,

@@ -5,4 +5,4 @@ select
         'copy raw_row (line_no, %s) from stdin',
         string_agg(format('%I', f.field), ', ' order by f.position)
     ) as statement
-from unnest(:fields::text []) with ordinality as f (field, position);
+from unnest(:fields::text[]) with ordinality as f (field, position);

@@ -8,4 +8,4 @@ select
         :delimiter::text,
         string_agg(format('%I', f.field), ', ' order by f.position)
     ) as statement
-from unnest(:fields::text []) with ordinality as f (field, position);
+from unnest(:fields::text[]) with ordinality as f (field, position);

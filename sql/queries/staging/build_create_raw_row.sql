@@ -15,4 +15,4 @@ select
             order by f.position
         )
     ) as statement
-from unnest(:fields::text [], :same_as::text []) with ordinality as f (field, same_as, position);
+from unnest(:fields::text[], :same_as::text[]) with ordinality as f (field, same_as, position);

@@ -10,7 +10,7 @@ select
     || coalesce(
         (
             select string_agg(format(', add column if not exists %I text', f.field), '')
-            from unnest(:extra_fields::text []) as f (field)
+            from unnest(:extra_fields::text[]) as f (field)
         ),
         ''
     ) as statement;

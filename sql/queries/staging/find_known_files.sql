@@ -2,4 +2,4 @@
 -- Which of these checksums were taken before.
 select f.sha256
 from duebook.settlement_file as f
-where f.provider_account = :provider_account and f.sha256 = any(:checksums::text []);
+where f.provider_account = :provider_account and f.sha256 = any(:checksums::text[]);

@@ -5,6 +5,7 @@ select distinct on (b.batch_ref)
     b.batch_ref,
     b.is_itemisable,
     b.is_complete
-from unnest(:batch_refs::text [], :itemisable::boolean [], :complete::boolean [])
-with ordinality as b (batch_ref, is_itemisable, is_complete, position)
+from
+    unnest(:batch_refs::text[], :itemisable::boolean[], :complete::boolean[])
+    with ordinality as b (batch_ref, is_itemisable, is_complete, position)
 order by b.batch_ref, b.position desc;

@@ -5,13 +5,14 @@ select
     z.abbreviation,
     z.zone,
     make_interval(secs => z.offset_seconds)
-from unnest(:abbreviations::text [], :zones::text [], :offset_seconds::integer [])
-as z (abbreviation, zone, offset_seconds)
+from
+    unnest(:abbreviations::text[], :zones::text[], :offset_seconds::integer[])
+        as z (abbreviation, zone, offset_seconds)
 union all
 select
     n.name,
     n.name,
     null
 from pg_timezone_names as n
-where n.name = any(:names::text [])
+where n.name = any(:names::text[])
 on conflict (abbreviation) do nothing;

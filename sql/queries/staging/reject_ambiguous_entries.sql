@@ -1,6 +1,7 @@
 -- name: reject_ambiguous_entries
 -- Rows of one file that claim one identity and say different things: a spreadsheet rounded their
--- references, or they are no settlement rows. None of them is taken, since any pick would be a guess.
+-- references, or they are no settlement rows. None of them is taken, since any pick would be a
+-- guess.
 with ambiguous as (
     select
         e.source_no,
@@ -9,7 +10,8 @@ with ambiguous as (
     group by e.source_no, e.entry_id
     having
         count(*) > 1
-        and count(distinct (e.payment_ref, e.gross_minor, e.net_minor, e.fee_minor, e.occurred_at)) > 1
+        and count(distinct(e.payment_ref, e.gross_minor, e.net_minor, e.fee_minor, e.occurred_at))
+        > 1
 ),
 
 taken as (
