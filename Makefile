@@ -85,7 +85,7 @@ docs-check: $(READY) ## Links, named targets, the dependency list and the glossa
 fmt: $(READY) ## Format Python and SQL in place
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format .
-	@$(BIN)/sqlfluff fix --quiet --processes 0 sql
+	@$(BIN)/sqlfluff fix --quiet --processes 0 sql bench/sql
 
 # ---- measuring it ---------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def _python(*folders: str) -> list[Path]:
 
 
 def _own_queries() -> list[Path]:
-    return files_under("sql/queries", ".sql")
+    return files_under("sql/queries", ".sql") + files_under("bench/sql/queries", ".sql")
 
 
 def test_there_is_something_to_look_at() -> None:
