@@ -104,6 +104,8 @@ class Start:
         generate_csv_ledger(_SEED, rows, books)
         generate_csv_settlement(_SEED, rows, 0, before)
         file = generate_csv_settlement(_SEED, rows, _CHANGED, folder / "tonight.csv")
+        for path in (before, file.path):
+            _without_offsets(path)
         text = _CONFIG.read_text(encoding="utf-8")
         assert _NOTIFIED_FROM in text
         config, config_before = folder / "duebook.toml", folder / "first-night.toml"
@@ -161,6 +163,14 @@ class Start:
                 raise BenchError(f"{module}: found {done.stdout}, expected {self.file.changed}")
             _require_written(url, self.file)
         return _figures(done)
+
+
+def _without_offsets(path: Path) -> None:
+    """Write instants as local times of the account's zone (UTC): what a mapped CSV is read as."""
+    shorter = path.with_suffix(".shorter")
+    with path.open("rb") as file, shorter.open("wb") as copy:
+        copy.writelines(line.replace(b"Z,settled", b",settled") for line in file)
+    shorter.replace(path)
 
 
 def _duebook(url: str, config: Path, *arguments: str | Path) -> Measured:

@@ -8,8 +8,6 @@ that keeps both), and PGMQ's read and archive (which keeps neither).
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -25,6 +23,7 @@ from duebook.config import load_config
 from duebook.db.migrate import migrate
 from duebook.db.sql import query
 from duebook.services.apply import apply_config
+from duebook.services.check import check
 
 _TEMPLATE = "drain"
 _ENVIRONMENT = "bench"
@@ -157,11 +156,9 @@ def verify(url: str, rows: int) -> None:
             "elsewhere": 0,
         },
     )
-    if importlib.util.find_spec("duebook.services.check") is not None:
-        check = importlib.import_module("duebook.services.check").check
-        violations = check(connector(url))["violations"]
-        if violations:
-            raise BenchError(f"after the drain: {violations}")
+    violations = check(connector(url))["violations"]
+    if violations:
+        raise BenchError(f"after the drain: {violations}")
 
 
 def _require(url: str, name: str, expected: Mapping[str, int]) -> None:

@@ -1,5 +1,5 @@
 -- name: count_changes
--- What must hold after a diff: each changed row is current in its second version, and promised once.
+-- What must hold after a diff: each changed row is current in its second version, promised once.
 select
     (select count(*) from duebook.settlement_entry where version = 1) as unchanged,
     (select count(*) from duebook.settlement_entry where version = 2) as changed,

@@ -14,7 +14,7 @@ select
     b.account_id,
     b.payment_id,
     b.reference,
-    replace(b.amount, '.', '')::bigint,
+    replace(b.amount, '.', '')::bigint as amount_minor,
     b.currency,
     b.status,
     b.expected_at,

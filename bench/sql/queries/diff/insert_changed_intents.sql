@@ -15,15 +15,16 @@ with written as (
     )
     select
         e.account_id,
-        'payment_settled:noop:bench:' || e.payment_id || ':' || e.entry_id || ':v' || e.version,
-        'payment_settled',
+        'payment_settled:noop:bench:' || e.payment_id || ':' || e.entry_id || ':v' || e.version
+            as operation_key,
+        'payment_settled' as kind,
+        e.payment_id as subject,
         e.payment_id,
-        e.payment_id,
-        'noop',
-        now(),
-        now() + interval '7 days',
-        'bench',
-        'live'
+        'noop' as channel,
+        now() as notify_at,
+        now() + interval '7 days' as give_up_at,
+        'bench' as provider_account,
+        'live' as ownership
     from changed_entry as c
     inner join duebook.settlement_entry as e
         on e.provider_account = 'bench' and c.entry_id = e.entry_id

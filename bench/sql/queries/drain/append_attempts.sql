@@ -12,13 +12,13 @@ insert into duebook.attempt (
     claimed_at
 )
 select
-    'account-' || lpad((n % :accounts::integer)::text, 6, '0'),
-    n,
-    1,
-    :first::integer,
-    n - :first::integer,
-    statement_timestamp(),
-    0,
-    0,
-    statement_timestamp()
+    'account-' || lpad((n % :accounts::integer)::text, 6, '0') as account_id,
+    n as intent_id,
+    1 as attempt_no,
+    :first::integer as batch_id,
+    n - :first::integer as position,
+    statement_timestamp() as due_at,
+    0 as tries,
+    0 as suspicions,
+    statement_timestamp() as claimed_at
 from generate_series(:first::integer, :last::integer) as n;

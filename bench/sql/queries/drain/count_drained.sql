@@ -1,5 +1,5 @@
 -- name: count_drained
--- What must hold after a drain: each promise tried once, answered once, ended once, and nothing left.
+-- What must hold after a drain: each promise tried once, answered once, ended once, nothing left.
 select
     (select count(*) from duebook.attempt) as attempts,
     (select count(*) from duebook.attempt_result where result = 'sent' and not is_late) as results,

@@ -2,7 +2,7 @@
 -- PGMQ's `archive` of many: deleted from the queue and kept beside it.
 with archived as (
     delete from public.q_bench as q
-    where q.msg_id = any(:msg_ids::bigint [])
+    where q.msg_id = any(:msg_ids::bigint[])
     returning q.msg_id, q.vt, q.read_ct, q.enqueued_at, q.message
 )
 

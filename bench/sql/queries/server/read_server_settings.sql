@@ -5,5 +5,5 @@ select
     current_setting(s.name) as value,
     current_setting('server_version') as version
 from pg_settings as s
-where s.name = any(:names::text [])
+where s.name = any(:names::text[])
 order by s.name;

@@ -1,3 +1,3 @@
 -- name: write_checkpoint
 -- Everything dirty goes to disk now; the full-page images that follow are in each contender's time.
-checkpoint;
+checkpoint; -- noqa: PRS
