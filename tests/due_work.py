@@ -20,7 +20,9 @@ Conn = psycopg.Connection[Any]
 PLACES = ("proposed", "due", "in_doubt", "held", "batch", "outcome")
 
 
-def add_kind(conn: Conn, kind: str = "payment_settled", channel: str = "noop", **other: Any) -> None:
+def add_kind(
+    conn: Conn, kind: str = "payment_settled", channel: str = "noop", **other: Any
+) -> None:
     """A kind that sends everything for a week; `other` overrides columns."""
     columns = {
         "enabled": True,
@@ -38,7 +40,7 @@ def add_kind(conn: Conn, kind: str = "payment_settled", channel: str = "noop", *
     names = ["kind", "channel", *columns]
     marks = ", ".join(["%s"] * len(names))
     conn.execute(
-        f"insert into duebook.intent_kind ({', '.join(names)}) values ({marks})"  # noqa: S608
+        f"insert into duebook.intent_kind ({', '.join(names)}) values ({marks})"
         " on conflict do nothing",
         [kind, channel, *columns.values()],
     )
@@ -83,7 +85,8 @@ def add_due(
         ),
         booked as (
             insert into duebook.ledger_payment (
-                account_id, payment_id, reference, amount_minor, currency, booked_status, expected_at
+                account_id, payment_id, reference, amount_minor, currency, booked_status,
+                expected_at
             )
             select account_id, payment_id, 'ref-' || payment_id, 4200, 'EUR', 'open', now()
             from wanted
@@ -97,8 +100,8 @@ def add_due(
                 after_charged_back_minor, evidence_at
             )
             select
-                account_id, payment_id, 1, 'stripe', 'balance', 'pending', 'settled', 'EUR', 0, 4200,
-                0, 0, 0, 0, now()
+                account_id, payment_id, 1, 'stripe', 'balance', 'pending', 'settled', 'EUR', 0,
+                4200, 0, 0, 0, 0, now()
             from wanted
             where %(with_books)s
             returning account_id, payment_id, change_id
@@ -139,14 +142,14 @@ def add_due(
 
 def value(conn: Conn, statement: str, *parameters: Any) -> Any:
     """The first column of the first row."""
-    row = conn.execute(statement, parameters or None).fetchone()  # type: ignore[arg-type]
+    row = conn.execute(statement, parameters or None).fetchone()
     return None if row is None else row[0]
 
 
 def places(conn: Conn) -> dict[str, int]:
     """How many intents stand in each place; fails when one stands in none or in two."""
     found = {
-        place: value(conn, f"select count(*) from duebook.{place}")  # noqa: S608
+        place: value(conn, f"select count(*) from duebook.{place}")
         for place in PLACES
         if place != "batch"
     }

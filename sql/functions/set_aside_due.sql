@@ -60,5 +60,5 @@ as $$
     )
     select pg_catalog.count(*)::integer from aside;
 $$;
-comment on function duebook.set_aside_due(tid [], bigint) is
+comment on function duebook.set_aside_due(tid[], bigint) is
 'Puts picked due rows that got no attempt into held with their cause, or notes that they were duplicates. Returns how many.';

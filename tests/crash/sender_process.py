@@ -149,7 +149,7 @@ def _die_after_flush(point: str, at: int) -> None:
                 die()
         return flushed
 
-    Sender._flush = dying  # type: ignore[method-assign]
+    Sender._flush = dying  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":

@@ -78,9 +78,7 @@ def finish(url: str, log: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_eight_processes_claim_each_row_once(
-    conn: Conn, database_url: str, tmp_path: Path
-) -> None:
+def test_eight_processes_claim_each_row_once(conn: Conn, database_url: str, tmp_path: Path) -> None:
     add_due(conn, 100_000, accounts=200, with_books=False)
     log = tmp_path / "sends"
     with ExitStack() as stack:
@@ -190,7 +188,9 @@ def test_a_sender_stopped_beyond_its_lease_sends_nothing_on_waking(
         assert sender.stdout.readline() == "paused\n"
         os.kill(sender.pid, signal.SIGSTOP)
         wait_for(
-            lambda: value(conn, "select bool_and(lease_until < clock_timestamp()) from duebook.batch"),
+            lambda: value(
+                conn, "select bool_and(lease_until < clock_timestamp()) from duebook.batch"
+            ),
             "the lease runs out",
         )
         before = sends(log)
@@ -199,7 +199,10 @@ def test_a_sender_stopped_beyond_its_lease_sends_nothing_on_waking(
         assert places(conn) == {"in_doubt": 50, "due": 50}
         # Another sender has what is due, and meanwhile nothing else may be sent.
         conn.execute("delete from duebook.due")
-        conn.execute("delete from duebook.intent where intent_id not in (select intent_id from duebook.in_doubt)")
+        conn.execute(
+            "delete from duebook.intent"
+            " where intent_id not in (select intent_id from duebook.in_doubt)"
+        )
         os.kill(sender.pid, signal.SIGCONT)
         go_on(sender)
         report = report_of(sender)

@@ -26,6 +26,7 @@ from tests.services.test_sweep import claim, lapse, rescue
 
 Conn = psycopg.Connection[Any]
 ACCEPTED = SendResult("accepted", "id-1", "250")
+FINISHED = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -63,9 +64,9 @@ class TestAnswers:
         report = run(channel).to_json()
         assert (report["claimed"], report["sent"], report["backlog"]) == (3, 3, 0)
         assert outcomes(conn) == {("sent", None): 3}
-        assert value(conn, "select array_agg(distinct provider_message_id) from duebook.outcome") == [
-            "id-1"
-        ]
+        assert value(
+            conn, "select array_agg(distinct provider_message_id) from duebook.outcome"
+        ) == ["id-1"]
         message = channel.messages[0]
         assert message.recipient == "x@example.test"
         assert "42.00" in message.text
@@ -106,7 +107,9 @@ class TestAnswers:
         add_due(conn, 20)
         full = SendResult("later", code="452 4.2.2", scope="message")
         bad = value(conn, "select max(operation_key) from duebook.intent")
-        channel = ScriptedChannel(lambda message, n: full if message.operation_key == bad else ACCEPTED)
+        channel = ScriptedChannel(
+            lambda message, n: full if message.operation_key == bad else ACCEPTED
+        )
         assert run(channel).counts.sent == 19
         assert value(conn, "select tries from duebook.due") == 1
         assert value(conn, "select count(*) from duebook.budget") == 0
@@ -141,7 +144,9 @@ class TestAnswers:
         channel = ScriptedChannel(lambda message, n: lost)
         assert run(channel).counts.unknown == 2
         assert places(conn) == {"in_doubt": 2}
-        assert value(conn, "select array_agg(distinct cause) from duebook.in_doubt") == ["connection"]
+        assert value(conn, "select array_agg(distinct cause) from duebook.in_doubt") == [
+            "connection"
+        ]
         assert value(conn, "select min(look_up_from) > clock_timestamp() from duebook.in_doubt")
         assert run(channel).counts.claimed == 0
         assert len(channel.log) == 2
@@ -153,7 +158,9 @@ class TestAnswers:
             raise ValueError(message.recipient)
 
         assert run(ScriptedChannel(broken)).counts.unknown == 2
-        assert value(conn, "select array_agg(distinct cause) from duebook.in_doubt") == ["ValueError"]
+        assert value(conn, "select array_agg(distinct cause) from duebook.in_doubt") == [
+            "ValueError"
+        ]
 
     def test_a_template_that_fails_is_held(self, conn: Conn, run: Run) -> None:
         add_due(conn, 2)
@@ -223,7 +230,9 @@ class TestGate:
             run,
             lambda: conn.execute(
                 """
-                insert into duebook.intent_request (account_id, intent_id, request, reason, requested_by)
+                insert into duebook.intent_request (
+                    account_id, intent_id, request, reason, requested_by
+                )
                 select account_id, max(intent_id), %s, 'why', 'who' from duebook.intent group by 1
                 """,
                 [request_name],
@@ -287,7 +296,8 @@ class TestGate:
                 before_refunded_minor, after_refunded_minor, before_charged_back_minor,
                 after_charged_back_minor, evidence_at
             )
-            select account_id, payment_id, 2, 'stripe', 'cleared', 'missing', 'settled', 'EUR', 0, 0,
+            select
+                account_id, payment_id, 2, 'stripe', 'cleared', 'missing', 'settled', 'EUR', 0, 0,
                 0, 0, 0, 0, now()
             from duebook.intent where payment_id = 'a1'
             """
@@ -323,8 +333,10 @@ class TestGate:
     def test_an_unknown_zone_is_held_only_where_it_matters(self, conn: Conn, run: Run) -> None:
         add_due(conn, 1)
         add_due(conn, 1, prefix="b")
-        conn.execute("update duebook.contact set zone = 'Mars/Olympus', region = 'x'"
-                     " where account_id = 'a000000'")
+        conn.execute(
+            "update duebook.contact set zone = 'Mars/Olympus', region = 'x'"
+            " where account_id = 'a000000'"
+        )
         conn.execute(
             "insert into duebook.quiet_hours (region, from_local, until_local)"
             " values ('x', '00:00', '00:01')"
@@ -367,8 +379,7 @@ class TestFlush:
         window = apply_flush(conn, opening).window
         assert window is not None
         endings = [
-            Ending(row, "sent", None, datetime.now(UTC), "250", f"id-{row.position}")
-            for row in window.rows
+            Ending(row, "sent", None, FINISHED, "250", f"id-{row.position}") for row in window.rows
         ]
         return opening, endings
 
@@ -406,7 +417,7 @@ class TestFlush:
         lapse(conn)
         rescue(conn)
         assert places(conn) == {"due": 4}
-        endings = [Ending(row, "sent", None, datetime.now(UTC)) for row in window.rows]
+        endings = [Ending(row, "sent", None, FINISHED) for row in window.rows]
         apply_flush(conn, replace(opening, follows=1, endings=endings[:2]))
         assert places(conn) == {"due": 2, "outcome": 2}
 
@@ -422,7 +433,7 @@ class TestFlush:
         lapse(conn)
         rescue(conn)
         claim(conn, 1)
-        late = [Ending(row, "sent", None, datetime.now(UTC), "250", "id-7") for row in window.rows]
+        late = [Ending(row, "sent", None, FINISHED, "250", "id-7") for row in window.rows]
         apply_flush(conn, replace(opening, follows=1, endings=late))
         assert places(conn) == {"batch": 1}
         lapse(conn)
@@ -449,16 +460,18 @@ class TestFlush:
         opening = self.flush_of(conn, batch_id, [], action="open", start=0, mark=10)
         first = apply_flush(conn, opening).window
         again = apply_flush(conn, opening).window
-        assert first is not None and again is not None
+        assert first is not None
+        assert again is not None
         assert [row.intent_id for row in first.rows] == [row.intent_id for row in again.rows]
         assert value(conn, "select flush_no from duebook.batch") == 1
-        endings = [Ending(row, "sent", None, datetime.now(UTC)) for row in first.rows]
+        endings = [Ending(row, "sent", None, FINISHED) for row in first.rows]
         second = replace(opening, follows=1, endings=endings, start=10, mark=20)
         for _ in range(2):
             window = apply_flush(conn, second).window
             assert window is not None
-            assert [row.position for row in window.rows] == list(range(10, 20))
-        last = [Ending(row, "sent", None, datetime.now(UTC)) for row in window.rows]
+            rows = window.rows
+            assert [row.position for row in rows] == list(range(10, 20))
+        last = [Ending(row, "sent", None, FINISHED) for row in rows]
         closing = replace(second, follows=2, endings=last, action="close")
         for _ in range(3):
             assert apply_flush(conn, closing).late == 0
@@ -618,7 +631,7 @@ def test_the_clock_of_the_process_decides_nothing(conn: Conn, run: Run, hours: i
     add_due(conn, 5)
     add_due(conn, 5, prefix="later", due_in=timedelta(minutes=30))
     add_due(conn, 5, prefix="late", give_up_in=timedelta(minutes=30))
-    with time_machine.travel(datetime.now(UTC) + timedelta(hours=hours)):
+    with time_machine.travel(value(conn, "select clock_timestamp()") + timedelta(hours=hours)):
         report = run(ScriptedChannel())
     assert report.counts.sent == 10
     assert places(conn) == {"outcome": 10, "due": 5}

@@ -69,7 +69,9 @@ def claim(
 
 
 def claimed_accounts(conn: Conn, batch_id: int | None) -> Counter[str]:
-    return Counter(value(conn, "select account_ids from duebook.batch where batch_id = %s", batch_id))
+    return Counter(
+        value(conn, "select account_ids from duebook.batch where batch_id = %s", batch_id)
+    )
 
 
 def lapse(conn: Conn) -> None:
@@ -103,7 +105,9 @@ class TestClaim:
         claim(conn, 10)
         conn.execute(
             """
-            insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at, claims)
+            insert into duebook.due (
+                account_id, intent_id, due_at, kind, channel, give_up_at, claims
+            )
             select i.account_id, i.intent_id, i.notify_at, i.kind, i.channel, i.give_up_at, n
             from duebook.batch as b
             cross join unnest(b.account_ids, b.intent_ids) with ordinality as w (a, id, n)
@@ -130,27 +134,32 @@ class TestClaim:
         assert report.counts.set_aside == 10
         assert places(conn) == {"outcome": 10}
         assert (
-            value(conn, "select count(*) from duebook.audit_event where action = 'drop_duplicate_due'")
+            value(
+                conn, "select count(*) from duebook.audit_event where action = 'drop_duplicate_due'"
+            )
             == 10
         )
 
     def test_an_attempt_that_is_taken_is_held_and_heals(self, conn: Conn, run: Sweep) -> None:
         add_due(conn, 5)
-        batch_id, _, _ = claim(conn, 5)
+        claim(conn, 5)
         lapse(conn)
         rescue(conn)
         # Somebody put the claims back to zero: attempt 1 is there already.
         conn.execute("update duebook.due set claims = 0")
         _, size, set_aside = claim(conn, 100)
         assert (size, set_aside) == (0, 5)
-        assert value(conn, "select array_agg(distinct cause) from duebook.held") == ["attempt_conflict"]
+        assert value(conn, "select array_agg(distinct cause) from duebook.held") == [
+            "attempt_conflict"
+        ]
         assert run().to_json()["sent"] == 5
         assert places(conn) == {"outcome": 5}
 
     def test_poison_is_held_after_max_claims_without_a_result(self, conn: Conn) -> None:
         add_due(conn, 2)
         conn.execute(
-            "update duebook.due set claims = 3 where intent_id = (select min(intent_id) from duebook.due)"
+            "update duebook.due set claims = 3"
+            " where intent_id = (select min(intent_id) from duebook.due)"
         )
         _, size, set_aside = claim(conn, 10)
         assert (size, set_aside) == (1, 1)
@@ -234,9 +243,7 @@ class TestFairness:
         assert set(third) == set(first)
 
     def test_one_account_due_beside_many_that_wait(self, conn: Conn) -> None:
-        add_due(
-            conn, 3000, accounts=3000, prefix="a", due_in=timedelta(days=1), with_books=False
-        )
+        add_due(conn, 3000, accounts=3000, prefix="a", due_in=timedelta(days=1), with_books=False)
         add_due(conn, 500, prefix="z", with_books=False)
         batch_id, size, _ = claim(conn, 200)
         assert size == 200
@@ -257,7 +264,9 @@ class TestFairness:
     def rounds_until_served(conn: Conn, size: int, pattern: str) -> int:
         for claims in range(1, 100):
             claim(conn, size)
-            if not value(conn, "select count(*) from duebook.due where account_id like %s", pattern):
+            if not value(
+                conn, "select count(*) from duebook.due where account_id like %s", pattern
+            ):
                 return claims
         raise AssertionError("never served")
 
@@ -322,7 +331,9 @@ class TestBudget:
         self.give(conn, 0, per_minute=6)
         add_due(conn, 100)
         for _ in range(4):
-            conn.execute("update duebook.budget set refilled_at = refilled_at - interval '5 seconds'")
+            conn.execute(
+                "update duebook.budget set refilled_at = refilled_at - interval '5 seconds'"
+            )
             claim(conn, 1)
         assert value(conn, "select count(*) from duebook.attempt") == 2
 
@@ -388,8 +399,10 @@ class TestRescue:
         conn.execute("update duebook.batch set mark = 5")
         lapse(conn)
         rescue(conn)
-        conn.execute("update duebook.due set safe_retry_until = clock_timestamp() - interval '1 s'"
-                     " where safe_retry_until is not null")
+        conn.execute(
+            "update duebook.due set safe_retry_until = clock_timestamp() - interval '1 s'"
+            " where safe_retry_until is not null"
+        )
         report = run()
         assert (report.counts.sent, report.counts.unknown) == (5, 5)
         assert places(conn) == {"outcome": 5, "in_doubt": 5}
@@ -436,7 +449,9 @@ class TestRescue:
             lapse(conn)
             rescue(conn, window=1)
         # One window of one: the same row stood first in both.
-        assert value(conn, "select array_agg(suspicions::int order by intent_id) from duebook.due") == [
+        assert value(
+            conn, "select array_agg(suspicions::int order by intent_id) from duebook.due"
+        ) == [
             2,
             0,
             0,
@@ -530,7 +545,9 @@ class TestHeldAndTooLate:
 
 class TestCancel:
     def key(self, conn: Conn) -> tuple[str, str]:
-        row = conn.execute("select account_id, operation_key from duebook.intent limit 1").fetchone()
+        row = conn.execute(
+            "select account_id, operation_key from duebook.intent limit 1"
+        ).fetchone()
         assert row is not None
         return row[0], row[1]
 

@@ -194,7 +194,9 @@ class Sender:
             try:
                 self._runner.run(channel.close())
             except Exception as error:
-                _log.warning("channel_close_failed", channel=channel.name, error=type(error).__name__)
+                _log.warning(
+                    "channel_close_failed", channel=channel.name, error=type(error).__name__
+                )
         self._opened.clear()
         self._runner.close()
         if self._conn is not None:
@@ -283,7 +285,7 @@ class Sender:
                 },
                 prepare=True,
             ).fetchone()
-            assert row is not None  # noqa: S101  the function returns one row
+            assert row is not None
             return cast("tuple[int | None, int, int]", row)
 
         batch_id, size, set_aside = self.transact(claim)
@@ -553,6 +555,6 @@ def _message(row: Claimed, facts: Mapping[str, Any], sender: str | None) -> Mess
 
 
 def _pause(answers: Sequence[SendResult], n: int) -> Pause:
-    wait = retry_delay(n, jitter=random.random())  # noqa: S311
+    wait = retry_delay(n, jitter=random.random())
     asked = max((answer.retry_after or timedelta(0) for answer in answers), default=timedelta(0))
     return Pause(min(max(wait, asked), _LONGEST_PAUSE), answers[0].code or "later")

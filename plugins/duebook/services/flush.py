@@ -199,9 +199,7 @@ def _apply(conn: psycopg.Connection[Any], flush: Flush, *, is_slow: bool) -> Flu
     return done
 
 
-def _after_the_end(
-    conn: psycopg.Connection[Any], flush: Flush, keys: dict[str, Any]
-) -> Flushed:
+def _after_the_end(conn: psycopg.Connection[Any], flush: Flush, keys: dict[str, Any]) -> Flushed:
     ended = conn.execute(query("find_batch_end"), keys).fetchone()
     if ended is not None and ended[1] > flush.follows:
         return Flushed(is_gone=True)
@@ -410,7 +408,7 @@ def _read_window(conn: psycopg.Connection[Any], flush: Flush, position: Any) -> 
             {"environment": flush.environment, "channel": flush.channel},
             prepare=True,
         ).fetchone()
-    assert rules is not None  # noqa: S101  one row by construction
+    assert rules is not None
     rows = conn.execute(
         query("read_window_facts"),
         {"batch_id": flush.batch_id, "window_start": flush.start, "mark": flush.mark},

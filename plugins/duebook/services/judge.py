@@ -172,9 +172,7 @@ def _of_decision(row: Claimed, decision: Decision, now: datetime) -> Ending:
     if decision.action == "expire":
         return Ending(row, "expired", reason, now)
     if decision.action == "defer":
-        return Ending(
-            row, "deferred", reason, now, move=Move("due", reason, due_at=decision.until)
-        )
+        return Ending(row, "deferred", reason, now, move=Move("due", reason, due_at=decision.until))
     if decision.action == "hold":
         if reason == "retry_unsafe":
             return Ending(row, "unknown", reason, now, move=Move("in_doubt", reason))

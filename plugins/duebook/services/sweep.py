@@ -180,7 +180,7 @@ def _require_permission(conn: psycopg.Connection[Any], request: SweepRequest) ->
     row = conn.execute(
         query("read_sweep_permission"), {"environment": request.environment}
     ).fetchone()
-    assert row is not None  # noqa: S101  one row by construction
+    assert row is not None
     refusal, is_test = row
     if refusal is not None:
         raise RefusedError(refusal)
@@ -261,10 +261,8 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: _Chores) -> None:
 
 
 def _backlog(conn: psycopg.Connection[Any], request: SweepRequest) -> tuple[int, float]:
-    row = conn.execute(
-        query("read_due_backlog"), {"due_offset": request.due_offset}
-    ).fetchone()
-    assert row is not None  # noqa: S101  an aggregate is one row
+    row = conn.execute(query("read_due_backlog"), {"due_offset": request.due_offset}).fetchone()
+    assert row is not None
     return row[0], row[1]
 
 
@@ -280,7 +278,7 @@ def _stop_signals(asked: Callable[[], bool] | None) -> Iterator[Callable[[], boo
         del number, frame
         stopped.set()
 
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             before[number] = signal.signal(number, note)

@@ -1,8 +1,7 @@
 -- name: advance_batch
--- Opens the next window: everything below the mark may be in I/O from here on. The mark may go down:
--- what the last window offered and did not start was never tried. The lease is renewed
--- only when the window before made progress, and never beyond its greatest age. Returns what the gate
--- needs once a window.
+-- Opens the next window: everything below the mark may be in I/O from here on. The mark may go
+-- down: what the last window offered and did not start was never tried. The lease is renewed only
+-- when the window before made progress, and never beyond its greatest age.
 with advanced as (
     update duebook.batch as b
     set
@@ -17,6 +16,7 @@ with advanced as (
     where b.batch_id = :batch_id::bigint
     returning b.lease_until, b.max_age_until
 )
+
 select
     clock_timestamp() as now,
     extract(epoch from a.lease_until - clock_timestamp())::float8 as lease_left_s,

@@ -1,6 +1,6 @@
 -- name: claim_batch
--- One claim: up to batch_size due intents of a channel under a new lease. batch_id is null when there
--- is nothing to claim.
+-- One claim: up to batch_size due intents of a channel under a new lease. batch_id is null when
+-- there is nothing to claim.
 select
     c.batch_id,
     c.size,

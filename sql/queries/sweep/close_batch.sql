@@ -5,6 +5,7 @@ with gone as (
     where b.batch_id = :batch_id::bigint
     returning b.batch_id, b.token, b.sender, b.flush_no, b.size, b.claimed_at
 )
+
 insert into duebook.batch_ended (batch_id, token, sender, how, flush_no, size, claimed_at)
 select
     g.batch_id,

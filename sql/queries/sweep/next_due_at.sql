@@ -1,6 +1,6 @@
 -- name: next_due_at
--- When a sweep has something to do next, by channel with waiting intents: its oldest due time, or the
--- end of its pause. One probe of an index a channel; null when nothing waits at all.
+-- When a sweep has something to do next: of each channel with waiting intents the oldest due time,
+-- or the end of its pause. One probe of an index a channel; null when nothing waits at all.
 with recursive channel as (
     (
         select d.channel from duebook.due as d

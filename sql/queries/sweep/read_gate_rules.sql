@@ -1,5 +1,5 @@
 -- name: read_gate_rules
--- What the gate needs once a window: environment, channel, budget, quiet hours and kinds, as of now.
+-- What the gate needs once a window, as of now: environment, channel, budget, quiet hours, kinds.
 select
     duebook.environment_refusal(:environment::text) as environment_refusal,
     coalesce(

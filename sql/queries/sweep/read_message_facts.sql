@@ -27,7 +27,7 @@ select
         order by e.provider = '*'
         limit 1
     ) as exponent
-from unnest(:account_ids::text [], :intent_ids::bigint []) as w (account_id, intent_id)
+from unnest(:account_ids::text[], :intent_ids::bigint[]) as w (account_id, intent_id)
 inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
 left join duebook.ledger_change as l
     on i.account_id = l.account_id and i.change_id = l.change_id

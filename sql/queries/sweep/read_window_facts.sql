@@ -2,9 +2,10 @@
 -- The gate's facts for the positions [window_start, mark) of a batch, in their order, as of now.
 --
 -- "Still wanted" is read from the books, not from the intent: a payment said to be missing whose
--- absence was cleared or that was voided. The newest decision about consent counts, a refusal first.
+-- absence was cleared or that was voided. The newest decision about consent counts, of two at once
+-- the refusal.
 select
-    (w.position + :window_start::integer - 1)::integer as position,
+    w.batch_position,
     a.account_id,
     a.intent_id,
     a.attempt_no,
@@ -40,24 +41,25 @@ select
         limit 1
     ), false) as is_consent_refused,
     case
-        when i.kind = 'payment_missing' then
-            exists (
-                select
-                from duebook.ledger_change as l
-                where
-                    l.account_id = i.account_id
-                    and l.payment_id = i.payment_id
-                    and l.change_id > i.change_id
-                    and l.change_kind = 'cleared'
-            )
-            or exists (
-                select
-                from duebook.ledger_payment as p
-                where
-                    p.account_id = i.account_id
-                    and p.payment_id = i.payment_id
-                    and p.is_void
-            )
+        when i.kind = 'payment_missing'
+            then
+                exists (
+                    select
+                    from duebook.ledger_change as l
+                    where
+                        l.account_id = i.account_id
+                        and l.payment_id = i.payment_id
+                        and l.change_id > i.change_id
+                        and l.change_kind = 'cleared'
+                )
+                or exists (
+                    select
+                    from duebook.ledger_payment as p
+                    where
+                        p.account_id = i.account_id
+                        and p.payment_id = i.payment_id
+                        and p.is_void
+                )
         else false
     end as is_settled_meanwhile,
     case
@@ -83,7 +85,7 @@ select
             where
                 e.account_id = a.account_id
                 and e.intent_id = a.intent_id
-                and e.batch_id < b.batch_id
+                and e.batch_id < a.batch_id
                 and not exists (
                     select
                     from duebook.attempt_result as r
@@ -107,12 +109,10 @@ select
             limit 1
         )
     end as sent_attempt_no
-from duebook.batch as b
-cross join lateral unnest(
-    b.account_ids[:window_start::integer + 1 : :mark::integer],
-    b.intent_ids[:window_start::integer + 1 : :mark::integer],
-    b.attempt_nos[:window_start::integer + 1 : :mark::integer]
-) with ordinality as w (account_id, intent_id, attempt_no, position)
+from
+    duebook.read_batch_window(
+        :batch_id::bigint, :window_start::integer, :mark::integer
+    ) as w
 inner join duebook.attempt as a
     on
         w.account_id = a.account_id
@@ -123,5 +123,4 @@ left join duebook.outcome as o
     on i.account_id = o.account_id and i.operation_key = o.operation_key
 left join duebook.suppression as s on i.account_id = s.account_id and i.channel = s.channel
 left join duebook.contact as c on i.account_id = c.account_id and i.channel = c.channel
-where b.batch_id = :batch_id::bigint
-order by w.position;
+order by w.batch_position;

@@ -5,6 +5,6 @@ select
     g.account_id,
     :channel::text,
     g.reason
-from unnest(:account_ids::text [], :reasons::text []) as g (account_id, reason)
+from unnest(:account_ids::text[], :reasons::text[]) as g (account_id, reason)
 order by g.account_id
 on conflict do nothing;
