@@ -24,7 +24,7 @@ BOOKS = Path(__file__).parent / "examples"
 
 
 def _run_night(duebook: DuebookCli, name: str, as_of: str) -> None:
-    night = duebook(
+    night = duebook.in_process(
         *("reconcile", "--account", "shop", "--file", BOOKS / f"{name}.csv", "--as-of", as_of)
     )
     assert night.code in {0, 1}, night.stderr
@@ -32,14 +32,14 @@ def _run_night(duebook: DuebookCli, name: str, as_of: str) -> None:
 
 def _fill(duebook: DuebookCli) -> None:
     """Three nights of one small shop, through the commands that everybody uses."""
-    assert duebook("apply", BOOKS / "duebook.toml").code == 0
+    assert duebook.in_process("apply", BOOKS / "duebook.toml").code == 0
     for command in ("ledger", "contacts"):
-        imported = duebook(command, "import", BOOKS / f"{command}.csv")
+        imported = duebook.in_process(command, "import", BOOKS / f"{command}.csv")
         assert imported.code == 0, imported.stderr
     _run_night(duebook, "monday", "2024-03-05T02:00:00Z")
     _run_night(duebook, "tuesday", "2024-03-06T02:00:00Z")
     _run_night(duebook, "wednesday", "2024-03-10T02:00:00Z")
-    swept = duebook("sweep")
+    swept = duebook.in_process("sweep")
     assert swept.code == 0, swept.stderr
 
 
