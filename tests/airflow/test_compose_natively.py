@@ -113,6 +113,9 @@ def host() -> Iterator[Host]:
         home = Path(folder) / "airflow"
         home.mkdir()
         with server:
+            # The embedded server's own owner has the name that databases.sh gives.
+            with psycopg.connect(server.superuser_url(), autocommit=True) as conn:
+                conn.execute("drop role duebook")
             yield Host(home, server, values, ports)
 
 
