@@ -188,21 +188,30 @@ def _lay_down(
     connection: psycopg.Connection[Any], file: ScannedFile, fields: tuple[str, ...]
 ) -> None:
     connection.execute(query("create_staged_reject"))
+    connection.execute(query("create_suspect_row"))
     create_raw_rows(connection, fields, {})
     copy_file(connection, 1, file)
 
 
 def _stage_bookings(connection: psycopg.Connection[Any], file: ScannedFile) -> None:
-    """Type the rows at once when all are plain, else after examining each."""
+    """Type the rows; those that look odd are examined one by one."""
     try:
         connection.execute(query("stage_bookings"))
-        suspect = connection.execute(query("find_suspect_booking")).fetchone() == (True,)
     except psycopg.DataError:
-        suspect = True
-    if not suspect:
-        return
+        _stage_examined(connection, file)
+    else:
+        if connection.execute(query("list_suspect_bookings")).rowcount:
+            connection.execute(query("drop_blank_rows"))
+            connection.execute(query("reject_bookings"))
+            connection.execute(query("delete_rejected_bookings"))
+    connection.execute(query("reject_unreadable_bookings"))
+
+
+def _stage_examined(connection: psycopg.Connection[Any], file: ScannedFile) -> None:
+    """The fast way broke off at a value: examine every row, then take the good ones."""
     connection.execute(query("clear_staged_bookings"))
-    connection.execute(query("delete_blank_raw_rows"))
+    connection.execute(query("list_all_rows"))
+    connection.execute(query("drop_blank_rows"))
     connection.execute(query("reject_bookings"))
     connection.execute(query("delete_rejected_raw_rows"))
     try:
@@ -216,7 +225,8 @@ def _import_contacts(connection: psycopg.Connection[Any], file: ScannedFile) -> 
     connection.execute(query("create_known_zone"))
     connection.execute(query("put_known_zones"), {"zones": sorted(zone_names())})
     _lay_down(connection, file, _CONTACT_COLUMNS)
-    connection.execute(query("delete_blank_raw_rows"))
+    connection.execute(query("list_all_rows"))
+    connection.execute(query("drop_blank_rows"))
     connection.execute(query("reject_contacts"))
     connection.execute(query("delete_rejected_raw_rows"))
     connection.execute(query("stage_contacts"))

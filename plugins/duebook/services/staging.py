@@ -37,6 +37,7 @@ _TABLES: Final = (
     "create_staged_entry",
     "create_staged_source",
     "create_staged_reject",
+    "create_suspect_row",
     "create_staged_type",
     "create_staged_status",
     "create_staged_zone",
@@ -185,25 +186,32 @@ def _prepare_reader(
 
 
 def _stage_rows(connection: psycopg.Connection[Any], reader: Reader, names: str) -> None:
-    """Make entries of the raw rows: at once when all are plain, else after examining each."""
+    """Make entries of the raw rows; rows that look odd are examined one by one."""
+    values = {"columns": Jsonb(dict(reader.columns))} if reader.reject == mapped_csv.REJECT else None
     try:
         connection.execute(query(reader.stage))
-        suspect = connection.execute(query("find_suspect_entry")).fetchone() == (True,)
     except psycopg.DataError:
-        suspect = True
-    if suspect:
-        _examine_rows(connection, reader, names)
+        _stage_examined(connection, reader, names, values)
+    else:
+        if connection.execute(query("list_suspect_entries")).rowcount:
+            connection.execute(query("drop_blank_rows"))
+            connection.execute(query(reader.reject), values)
+            connection.execute(query("delete_rejected_entries"))
+    connection.execute(query("reject_unreadable_entries"))
     if reader.stage == adyen.STAGE:
         connection.execute(query("number_adyen_collisions"))
         connection.execute(query("reject_ambiguous_entries"))
     connection.execute(query("count_staged_sources"))
 
 
-def _examine_rows(connection: psycopg.Connection[Any], reader: Reader, names: str) -> None:
+def _stage_examined(
+    connection: psycopg.Connection[Any], reader: Reader, names: str, values: Any
+) -> None:
+    """The fast way broke off at a value: examine every row, then make entries of the good ones."""
     connection.execute(query("clear_staged_entries"))
-    connection.execute(query("delete_blank_raw_rows"))
-    values = {"columns": Jsonb(dict(reader.columns))} if reader.reject == mapped_csv.REJECT else {}
-    connection.execute(query(reader.reject), values or None)
+    connection.execute(query("list_all_rows"))
+    connection.execute(query("drop_blank_rows"))
+    connection.execute(query(reader.reject), values)
     connection.execute(query("delete_rejected_raw_rows"))
     try:
         connection.execute(query(reader.stage))

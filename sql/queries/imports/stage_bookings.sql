@@ -44,21 +44,30 @@ from (
         w.account_id,
         w.payment_id,
         w.reference,
-        w.amount_minor::bigint as minor,
-        w.amount::numeric as major,
+        case when not w.has_odd_text then w.amount_minor::bigint end as minor,
+        case when not w.has_odd_text then w.amount::numeric end as major,
         w.currency,
         w.booked_status,
-        w.expected_at::timestamptz as expected_at,
+        case when not w.has_odd_text then w.expected_at::timestamptz end as expected_at,
         w.provider_account,
         w.is_account_known,
         w.void,
         w.exponent,
         w.factor,
-        translate(coalesce(w.amount_minor, ''), '0123456789-', '') <> ''
-        or translate(coalesce(w.amount, ''), '0123456789.-', '') <> ''
-        or translate(w.expected_at, '0123456789-:+.TZ ', '') <> ''
-        or w.booked_status !~ '^[a-z][a-z0-9_]{0,62}$'
-        or concat(w.account_id, w.payment_id, w.reference) ~ '[\x01-\x1f\x7f]' as has_odd_text
-    from booking_row as w
+        w.has_odd_text
+    from (
+        select
+            r.*,
+            coalesce(
+                translate(coalesce(r.amount_minor, ''), '0123456789-', '') <> ''
+                or translate(coalesce(r.amount, ''), '0123456789.-', '') <> ''
+                or translate(r.expected_at, '0123456789-:+.TZ ', '') <> ''
+                or r.booked_status !~ '^[a-z][a-z0-9_]{0,62}$'
+                or concat(r.account_id, r.payment_id, r.reference) ~ '[\x01-\x1f\x7f]',
+                true
+            ) as has_odd_text
+        from booking_row as r
+        offset 0
+    ) as w
     offset 0
 ) as b;

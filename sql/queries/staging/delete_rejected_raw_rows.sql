@@ -2,4 +2,4 @@
 -- Rows that were rejected take no further part.
 delete from raw_row as r
 using staged_reject as j
-where (r.source_no, r.line_no) = (j.source_no, j.line_no);
+where r.source_no = j.source_no and r.line_no = j.line_no;

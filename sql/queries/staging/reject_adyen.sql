@@ -10,7 +10,8 @@ select
     f.reason,
     f.expected,
     (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [])::text
-from raw_row as r
+from suspect_row as q
+inner join raw_row as r on q.source_no = r.source_no and q.line_no = r.line_no
 left join staged_exponent as g on r.gross_currency = g.currency
 left join staged_exponent as n on r.net_currency = n.currency
 left join staged_zone as z on r.timezone = z.abbreviation

@@ -10,8 +10,9 @@ select
     f.reason,
     f.expected,
     (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [])::text
-from csv_row as w
-inner join raw_row as r on (w.source_no, w.line_no) = (r.source_no, r.line_no)
+from suspect_row as q
+inner join csv_row as w on q.source_no = w.source_no and q.line_no = w.line_no
+inner join raw_row as r on q.source_no = r.source_no and q.line_no = r.line_no
 left join staged_status as u on lower(w.status) = u.provider_status
 left join staged_exponent as g on w.currency = g.currency
 left join staged_exponent as n on w.net_currency = n.currency

@@ -62,26 +62,21 @@ select
             then m.booked at time zone m.booked_offset
         else m.booked at time zone m.booked_zone
     end as available_at,
-    m.batch_number::bigint as source_order,
+    case when not m.has_odd_text then m.batch_number::bigint end as source_order,
     s.name as source,
-    coalesce(
-        m.has_odd_text
-        or m.net_factor is null
-        or m.zone is null
-        or m.created is null
-        or m.type is null
-        or (m.booked is not null and m.booked_zone is null)
-        or (m.has_gross and m.gross_factor is null)
-        or not m.has_net
-        or char_length(m.psp_reference) > 100
-        or char_length(m.merchant_reference) > 200
-        or char_length(m.modification_reference) > 80
-        or char_length(m.modification_merchant_reference) > 80
-        or scale(m.net) > m.net_exponent and min_scale(m.net) > m.net_exponent
-        or scale(m.fee) > m.net_exponent and min_scale(m.fee) > m.net_exponent
-        or scale(m.gross) > m.gross_exponent and min_scale(m.gross) > m.gross_exponent,
-        true
-    ) as is_suspect
+    m.has_odd_text
+    or m.net_factor is null
+    or m.zone is null
+    or m.created is null
+    or m.type is null
+    or (m.booked is not null and m.booked_zone is null)
+    or (m.has_gross and m.gross_factor is null)
+    or not m.has_net
+    or m.longest_reference > 200
+    or (scale(m.net) > m.net_exponent and min_scale(m.net) > m.net_exponent)
+    or (scale(m.fee) > m.net_exponent and min_scale(m.fee) > m.net_exponent)
+    or (m.has_gross and scale(m.gross) > m.gross_exponent and min_scale(m.gross) > m.gross_exponent)
+    as is_suspect
 from (
     select
         r.source_no,
@@ -101,37 +96,64 @@ from (
         g.exponent as gross_exponent,
         n.factor as net_factor,
         n.exponent as net_exponent,
+        r.has_odd_text,
         r.psp_reference is not null and coalesce(r.gross_credit, r.gross_debit) is not null
         as has_gross,
-        coalesce(r.net_credit, r.net_debit) is not null or lower(r.type) like '%externally' as has_net,
-        coalesce(r.gross_credit::numeric, 0) - coalesce(r.gross_debit::numeric, 0) as gross,
-        coalesce(r.net_credit::numeric, 0) - coalesce(r.net_debit::numeric, 0) as net,
-        coalesce(r.commission::numeric, 0) + coalesce(r.markup::numeric, 0)
-        + coalesce(r.scheme_fees::numeric, 0) + coalesce(r.interchange::numeric, 0) as fee,
-        r.creation_date::timestamp as created,
+        coalesce(r.net_credit, r.net_debit) is not null
+        or coalesce(lower(r.type) like '%externally', false) as has_net,
+        greatest(
+            2 * char_length(r.psp_reference),
+            char_length(r.merchant_reference),
+            2.5 * char_length(r.modification_reference),
+            2.5 * char_length(r.modification_merchant_reference),
+            0
+        ) as longest_reference,
+        case
+            when not r.has_odd_text
+                then coalesce(r.gross_credit::numeric, 0) - coalesce(r.gross_debit::numeric, 0)
+        end as gross,
+        case
+            when not r.has_odd_text
+                then coalesce(r.net_credit::numeric, 0) - coalesce(r.net_debit::numeric, 0)
+        end as net,
+        case
+            when not r.has_odd_text
+                then
+                    coalesce(r.commission::numeric, 0) + coalesce(r.markup::numeric, 0)
+                    + coalesce(r.scheme_fees::numeric, 0) + coalesce(r.interchange::numeric, 0)
+        end as fee,
+        case when not r.has_odd_text then r.creation_date::timestamp end as created,
         z.zone,
         z.utc_offset,
-        r.booking_date::timestamp as booked,
+        case when not r.has_odd_text then r.booking_date::timestamp end as booked,
         b.zone as booked_zone,
-        b.utc_offset as booked_offset,
-        translate(
-            concat(
-                r.gross_credit, r.gross_debit, r.net_credit, r.net_debit, r.commission,
-                r.markup, r.scheme_fees, r.interchange, r.batch_number
-            ),
-            '0123456789.-',
-            ''
-        ) <> ''
-        or translate(concat(r.creation_date, r.booking_date), '0123456789-: ', '') not in ('', 'T', 'TT')
-        or r.batch_number is null
-        or r.batch_number like '%.%'
-        or char_length(r.batch_number) > 18
-        or r.psp_reference like '%E+%'
-        or concat(
-            r.psp_reference, r.merchant_reference, r.modification_reference,
-            r.modification_merchant_reference
-        ) ~ '[\x01-\x1f\x7f]' as has_odd_text
-    from raw_row as r
+        b.utc_offset as booked_offset
+    from (
+        select
+            w.*,
+            coalesce(
+                translate(
+                    concat(
+                        w.gross_credit, w.gross_debit, w.net_credit, w.net_debit, w.commission,
+                        w.markup, w.scheme_fees, w.interchange, w.batch_number
+                    ),
+                    '0123456789.-',
+                    ''
+                ) <> ''
+                or translate(w.creation_date, '0123456789-: ', '') not in ('', 'T')
+                or translate(coalesce(w.booking_date, ''), '0123456789-: ', '') not in ('', 'T')
+                or w.batch_number like '%.%'
+                or char_length(w.batch_number) > 18
+                or coalesce(w.psp_reference like '%E+%', false)
+                or concat(
+                    w.psp_reference, w.merchant_reference, w.modification_reference,
+                    w.modification_merchant_reference
+                ) ~ '[\x01-\x1f\x7f]',
+                true
+            ) as has_odd_text
+        from raw_row as w
+        offset 0
+    ) as r
     left join staged_type as t on lower(r.type) = t.provider_type
     left join staged_exponent as g on r.gross_currency = g.currency
     left join staged_exponent as n on r.net_currency = n.currency

@@ -87,30 +87,45 @@ from (
         g.exponent,
         n.factor as net_factor,
         n.exponent as net_exponent,
-        coalesce(
-            w.gross::numeric,
-            case
-                when coalesce(w.credit, w.debit) is not null
-                    then coalesce(w.credit::numeric, 0) - coalesce(abs(w.debit::numeric), 0)
-            end
-        ) as gross,
-        w.fee::numeric * w.fee_factor as fee,
-        w.net::numeric as net,
-        w.occurred::timestamp as occurred,
-        w.updated::timestamp as updated,
+        case
+            when not w.has_odd_text
+                then
+                    coalesce(
+                        w.gross::numeric,
+                        case
+                            when coalesce(w.credit, w.debit) is not null
+                                then
+                                    coalesce(w.credit::numeric, 0)
+                                    - coalesce(abs(w.debit::numeric), 0)
+                        end
+                    )
+        end as gross,
+        case when not w.has_odd_text then w.fee::numeric * w.fee_factor end as fee,
+        case when not w.has_odd_text then w.net::numeric end as net,
+        case when not w.has_odd_text then w.occurred::timestamp end as occurred,
+        case when not w.has_odd_text then w.updated::timestamp end as updated,
         z.zone,
         z.utc_offset,
         w.arrival_order,
         s.name as source,
-        translate(concat(w.gross, w.credit, w.debit, w.fee, w.net), '0123456789.-', '') <> ''
-        or translate(w.occurred, '0123456789-: ', '') not in ('', 'T')
-        or translate(coalesce(w.updated, ''), '0123456789-: ', '') not in ('', 'T')
-        or w.entry_id_1 is null
-        or concat(
-            w.entry_id_1, w.entry_id_2, w.entry_id_3, w.payment_ref, w.batch_ref,
-            w.provider_payment_ref
-        ) ~ '[\x01-\x1f\x7f]' as has_odd_text
-    from csv_row as w
+        w.has_odd_text
+    from (
+        select
+            c.*,
+            coalesce(
+                translate(concat(c.gross, c.credit, c.debit, c.fee, c.net), '0123456789.-', '') <> ''
+                or translate(c.occurred, '0123456789-: ', '') not in ('', 'T')
+                or translate(coalesce(c.updated, ''), '0123456789-: ', '') not in ('', 'T')
+                or c.entry_id_1 is null
+                or concat(
+                    c.entry_id_1, c.entry_id_2, c.entry_id_3, c.payment_ref, c.batch_ref,
+                    c.provider_payment_ref
+                ) ~ '[\x01-\x1f\x7f]',
+                true
+            ) as has_odd_text
+        from csv_row as c
+        offset 0
+    ) as w
     inner join staged_source as s on w.source_no = s.source_no
     left join staged_type as t on lower(w.type) = t.provider_type
     left join staged_status as u on lower(w.status) = u.provider_status
