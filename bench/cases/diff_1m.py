@@ -2,9 +2,10 @@
 
 All start from the same database: a ledger of a million payments, each with its settlement entry, as
 Duebook's own first night left it. Ours is the command `duebook reconcile`. The peers read the same
-file, fetch the entries, compare in memory, and write the changed rows and their intents back in one
-transaction; versions, positions, ledger changes, discrepancies, batches, quarantine and the
-checksum of the file, which ours writes too, are not asked of them.
+file, fetch entries and books, find in memory what changed since last night and what agrees with the
+books, and write the changed rows and their intents back in one transaction; versions, positions,
+ledger changes, discrepancies, batches, quarantine and the checksum of the file, which ours writes
+too, are not asked of them.
 """
 
 from __future__ import annotations
@@ -145,6 +146,7 @@ class Start:
                 "entries_new": 0,
                 "entries_changed": self.file.changed,
                 "quarantined": 0,
+                "matched": self.file.rows - self.file.changed,
                 "ledger_changes": self.file.changed,
                 "intents": self.file.changed,
             }
@@ -159,8 +161,9 @@ class Start:
         with bench.server.copy_of(self.template) as url:
             bench.server.write_back()
             done = run_measured(["-m", module, str(self.file.path)], environment(url))
-            if json.loads(done.stdout)["changed"] != self.file.changed:
-                raise BenchError(f"{module}: found {done.stdout}, expected {self.file.changed}")
+            expected = {"changed": self.file.changed, "matched": self.file.rows - self.file.changed}
+            if json.loads(done.stdout) != expected:
+                raise BenchError(f"{module}: found {done.stdout}, expected {expected}")
             _require_written(url, self.file)
         return _figures(done)
 

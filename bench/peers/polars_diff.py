@@ -1,4 +1,4 @@
-"""polars: the file and the ledger as two frames, scanned and joined on every core."""
+"""polars: the file, the entries and the books as frames, scanned and joined on every core."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ import io
 import polars as pl
 
 from bench.peers import dataframe_write
-
-_AMOUNTS = {"Gross": "gross_minor", "Fee": "fee_minor", "Net": "net_minor"}
-_COMPARED = ("gross_minor", "fee_minor", "net_minor", "currency", "entry_status")
+from bench.peers.dataframe_write import AMOUNTS, COMPARED, NAMES, Difference
 
 
-def diff(path: str, ledger_csv: io.BytesIO) -> tuple[bytes, int]:
-    """The rows of the file that the ledger does not have or has otherwise, as CSV."""
-    file = pl.scan_csv(path).select(
-        pl.col("Entry").alias("entry_id"),
-        # Exact: a double holds every amount of two decimals up to 15 digits.
-        *((pl.col(name) * 100).round().cast(pl.Int64).alias(to) for name, to in _AMOUNTS.items()),
-        pl.col("Currency").alias("currency"),
-        pl.col("Status").alias("entry_status"),
-    )
-    ledger = pl.read_csv(ledger_csv).lazy()
-    differs = [pl.col(name).ne_missing(pl.col(f"{name}_ledger")) for name in _COMPARED]
+def diff(path: str, entries_csv: io.BytesIO, books_csv: io.BytesIO) -> Difference:
+    """What changed since last night, and how much of tonight agrees with the books."""
+    # Exact: a double holds every amount of two decimals up to 15 digits.
+    minor = [(pl.col(name) * 100).round().cast(pl.Int64) for name in AMOUNTS]
+    file = pl.scan_csv(path).select(list(NAMES)).rename(NAMES).with_columns(minor)
+    entries = pl.read_csv(entries_csv).lazy()
+    books = pl.read_csv(books_csv).lazy()
+    differs = [pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in COMPARED]
     changed = (
-        file.join(ledger, on="entry_id", how="left", suffix="_ledger")
+        file.join(entries, on="entry_id", how="left", suffix="_before")
         .filter(pl.any_horizontal(differs))
-        .select("entry_id", *_COMPARED)
-        .collect(engine="streaming")
+        .select(list(NAMES.values()))
     )
-    return changed.write_csv(include_header=False).encode(), changed.height
+    agrees = (pl.col("gross_minor") == pl.col("amount_minor")) & (
+        pl.col("currency") == pl.col("booked_currency")
+    )
+    matched = file.join(books, on="payment_ref").select(agrees.sum().alias("matched"))
+    changed_rows, counted = pl.collect_all([changed, matched], engine="streaming")
+    return Difference(
+        changed_rows.write_csv(include_header=False).encode(), changed_rows.height, counted.item()
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 -- name: fetch_ledger
--- What a dataframe compares a settlement file with: the current entries, as CSV.
+-- What a dataframe matches the entries with: the booked payments.
 copy (
     select
-        e.entry_id,
-        e.gross_minor,
-        e.fee_minor,
-        e.net_minor,
-        e.currency,
-        e.entry_status
-    from duebook.settlement_entry as e
-    where e.provider_account = 'bench'
+        p.reference as payment_ref,
+        p.amount_minor,
+        p.currency as booked_currency
+    from duebook.ledger_payment as p
+    where p.provider_account = 'bench' and not p.is_void
 ) to stdout (format csv, header true);
