@@ -333,8 +333,10 @@ def test_airflows_database_can_be_dropped_and_nobody_notices(
     house: House, databases: Databases
 ) -> None:
     (house.inbox / "second.csv").write_text(SECOND_FILE)
-    counts = run_night(house, "with-a-refund")
-    assert counts["intents"] == 1
+    run_night(house, "with-a-refund")
+    # A backfill moves Airflow to start the newest missed night too: either run may have told it.
+    refunds = "select count(*) from duebook.intent where kind = 'payment_refunded'"
+    assert house.value(refunds) == 1
     assert house.new_mails() == 0  # told in seven days
     before = story(house)
 
