@@ -10,8 +10,8 @@ from typing import Any
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 MOST_SECONDS = 0.5
 
-# Runs alone in a new interpreter. Any connection, to whatever, is an error there. In processor time:
-# how busy the machine is otherwise is no matter of the DAG files.
+# Runs alone in a new interpreter, where any connection, to whatever, is an error. It measures
+# processor time: how busy the machine is otherwise is no matter of the DAG files.
 SCRIPT = """
 import importlib.util, json, socket, sys, time, warnings
 warnings.simplefilter("ignore")
