@@ -434,11 +434,6 @@ def render_down(document: Document, console: Console) -> None:
     _tree(document, console)
 
 
-def render_demo(document: Document, console: Console) -> None:
-    """The counts of the demo."""
-    _tree(document, console)
-
-
 # ---- progress --------------------------------------------------------------------------------
 
 

@@ -181,8 +181,8 @@ def generate_adyen_settlement(
 
     They are called `settlement_detail_report_batch_<n>.csv`, `ledger_batch_<n>.csv` and
     `contacts_<prefix>.csv`. Amounts have `digits` digits in minor units. Every `refund_every`-th
-    payment is refunded (half of them in part) and every `chargeback_every`-th charged back, 0 for
-    none. Raises InputError when there are fewer payments than breaks.
+    payment is refunded (half of them in part), every `chargeback_every`-th charged back; 0: none.
+    Raises InputError when there are fewer payments than breaks.
     """
     folder.mkdir(parents=True, exist_ok=True)
     batch = _AdyenBatch(
@@ -198,8 +198,10 @@ def generate_adyen_settlement(
     )
     path = folder / f"settlement_detail_report_batch_{batch_number}.csv"
     rows = _write_rows(path, ADYEN_COLUMNS, batch.rows())
-    ledger_path = folder / f"ledger_batch_{batch_number}.csv"
-    contacts_path = folder / f"contacts_{account_prefix}.csv"
+    ledger_path, contacts_path = (
+        folder / f"{name}.csv"
+        for name in (f"ledger_batch_{batch_number}", f"contacts_{account_prefix}")
+    )
     booked = (
         BookedPayment(
             account_id=f"{account_prefix}-{number % accounts:05d}",
