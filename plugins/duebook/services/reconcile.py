@@ -288,7 +288,6 @@ class _Run:
         return self._finish()
 
     def _lock(self) -> None:
-        self._do("set_work_memory")
         stored = self._read("lock_provider_account")
         if stored is None:
             # A dry run of an account that was never applied: what it writes is taken back.
@@ -326,9 +325,21 @@ class _Run:
         known = [*self._staged.known, *self._staged.repeated, *lost]
         self._values["checksums"] = known
         self._counts.known = self._one("count_known_rows")["entries"] if known else 0
+        self._catch_up_with_others()
         self._do("quarantine_rows")
         self._counts.quarantined = self._one("count_rejects")["quarantined"]
         self._analyze("staged_entry", "staged_source")
+
+    def _catch_up_with_others(self) -> None:
+        """What was left out as unchanged was so before another run: then all rows are needed."""
+        staged = self._staged
+        self._values["is_filtered"] = staged.is_filtered
+        if not staged.is_filtered or self._one("read_last_run")["run_id"] == staged.last_run_id:
+            return
+        assert staged.lay_down_all is not None, "rows that were left out can be laid down"
+        staged.lay_down_all()
+        self._do("drop_known_entries")
+        self._values["is_filtered"] = False
 
     def _compare(self) -> None:
         counts = self._counts

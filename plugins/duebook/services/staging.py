@@ -56,18 +56,27 @@ class Reader:
     stage: str
     reject: str
     body: str
+    identity: str
     columns: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What was laid down: checksums known before, the statement of bodies, an API's new cursor."""
+    """What was laid down.
+
+    `known` and `repeated` are checksums of files that were taken before, or given twice; `body` is
+    the statement that finds the bodies; `is_filtered`: rows equal to the current versions, as they
+    were after the run `last_run_id`, were left out, and `lay_down_all` lays them down after all.
+    """
 
     known: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
-    body: str = "create_empty_body"
+    body: str = "create_own_body"
     cursor: Cursor | None = None
     unknown_types: Mapping[str, int] = field(default_factory=dict)
+    is_filtered: bool = False
+    last_run_id: int | None = None
+    lay_down_all: Callable[[], None] | None = None
 
 
 def reader_of(account: ProviderAccountConfig) -> Reader:
@@ -81,6 +90,7 @@ def reader_of(account: ProviderAccountConfig) -> Reader:
             stage=adyen.STAGE,
             reject=adyen.REJECT,
             body=adyen.BODY,
+            identity=adyen.IDENTITY,
             columns=adyen.COLUMNS,
         )
     if account.provider == "csv" and account.columns is not None:
@@ -94,6 +104,7 @@ def reader_of(account: ProviderAccountConfig) -> Reader:
             stage=mapped_csv.STAGE,
             reject=mapped_csv.REJECT,
             body=mapped_csv.BODY,
+            identity=mapped_csv.IDENTITY,
             columns=columns,
         )
     raise ConfigurationError(f"provider {account.provider} is read over its API, not from files")
@@ -102,6 +113,7 @@ def reader_of(account: ProviderAccountConfig) -> Reader:
 def prepare(connection: psycopg.Connection[Any]) -> None:
     """Make the tables that a source fills; once a session."""
     connection.execute(query("set_temp_buffers"))
+    connection.execute(query("set_work_memory"))
     for name in _TABLES:
         connection.execute(query(name))
 
@@ -126,22 +138,28 @@ def stage_files(
     for file in scanned:
         if file.sha256 not in known:
             new.setdefault(file.sha256, file)
-    if new:
-        _prepare_reader(connection, account, reader)
-        for number, file in enumerate(new.values(), start=1):
-            progress("files", number - 1, len(new))
-            enter_source(connection, number, file)
-            copy_file(connection, number, file)
-        progress("files", len(new), len(new))
-        _stage_rows(connection, reader, ", ".join(file.name for file in new.values()))
     repeated = [file.sha256 for file in scanned if file.sha256 not in known]
     for checksum in new:
         repeated.remove(checksum)
+    taken = tuple(checksum for checksum in checksums if checksum in known)
+    if not new:
+        return Staged(known=taken)
+    _prepare_reader(connection, account, reader)
+    for number, file in enumerate(new.values(), start=1):
+        progress("files", number - 1, len(new))
+        enter_source(connection, number, file)
+        copy_file(connection, number, file)
+    progress("files", len(new), len(new))
+    rows = _Rows(connection, reader, name, tuple(new.values()))
+    is_filtered = rows.lay_down()
     return Staged(
-        known=tuple(checksum for checksum in checksums if checksum in known),
+        known=taken,
         repeated=tuple(repeated),
-        body=reader.body if new else "create_empty_body",
-        unknown_types=_unknown_types(connection) if new else {},
+        body=reader.body,
+        unknown_types=_unknown_types(connection),
+        is_filtered=is_filtered,
+        last_run_id=rows.last_run_id,
+        lay_down_all=rows.lay_down_all,
     )
 
 
@@ -183,40 +201,82 @@ def _prepare_reader(
             },
         )
         connection.execute(query("create_csv_row"))
+    connection.execute(query(reader.identity))
 
 
-def _stage_rows(connection: psycopg.Connection[Any], reader: Reader, names: str) -> None:
-    """Make entries of the raw rows; rows that look odd are examined one by one."""
-    values = {"columns": Jsonb(dict(reader.columns))} if reader.reject == mapped_csv.REJECT else None
-    try:
-        connection.execute(query(reader.stage))
-    except psycopg.DataError:
-        _stage_examined(connection, reader, names, values)
-    else:
-        if connection.execute(query("list_suspect_entries")).rowcount:
-            connection.execute(query("drop_blank_rows"))
-            connection.execute(query(reader.reject), values)
-            connection.execute(query("delete_rejected_entries"))
-    connection.execute(query("reject_unreadable_entries"))
-    if reader.stage == adyen.STAGE:
-        connection.execute(query("number_adyen_collisions"))
-        connection.execute(query("reject_ambiguous_entries"))
-    connection.execute(query("count_staged_sources"))
+class _Rows:
+    """The raw rows of this run's files, on their way to becoming entries."""
 
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        reader: Reader,
+        name: str,
+        files: tuple[ScannedFile, ...],
+    ) -> None:
+        self._connection = connection
+        self._reader = reader
+        self._values = {
+            "provider_account": name,
+            "has_control_characters": any(file.has_controls for file in files),
+            "columns": Jsonb(dict(reader.columns)),
+            "is_filtered": True,
+        }
+        self._names = ", ".join(file.name for file in files)
+        self.last_run_id: int | None = None
 
-def _stage_examined(
-    connection: psycopg.Connection[Any], reader: Reader, names: str, values: Any
-) -> None:
-    """The fast way broke off at a value: examine every row, then make entries of the good ones."""
-    connection.execute(query("clear_staged_entries"))
-    connection.execute(query("list_all_rows"))
-    connection.execute(query("drop_blank_rows"))
-    connection.execute(query(reader.reject), values)
-    connection.execute(query("delete_rejected_raw_rows"))
-    try:
-        connection.execute(query(reader.stage))
-    except psycopg.DataError as error:
-        raise InputError(f"{names}: a row can't be read: {describe(error)}") from None
+    def lay_down(self) -> bool:
+        """Make entries of the rows that differ from what is current; False: of all rows."""
+        row = self._execute("read_last_run").fetchone()
+        self.last_run_id = None if row is None else row[0]
+        try:
+            self._execute(self._reader.stage)
+        except psycopg.DataError:
+            self._examine_all()
+        else:
+            if self._execute("list_suspect_entries").rowcount:
+                self._examine(drop="delete_rejected_entries")
+        self._execute("reject_unreadable_entries")
+        if self._execute("find_unlaid_siblings").fetchone() == (True,):
+            self.lay_down_all()
+        else:
+            self._tell_apart()
+        self._execute("count_file_rows")
+        return bool(self._values["is_filtered"])
+
+    def lay_down_all(self) -> None:
+        """Make entries of all rows that were not rejected."""
+        self._values["is_filtered"] = False
+        self._execute("clear_staged_entries")
+        self._execute(self._reader.stage)
+        self._tell_apart()
+
+    def _examine_all(self) -> None:
+        """The fast way broke off at a value: examine every row, then take the good ones."""
+        self._execute("clear_staged_entries")
+        self._execute("list_all_rows")
+        self._examine(drop="clear_staged_entries")
+        try:
+            self._execute(self._reader.stage)
+        except psycopg.DataError as error:
+            reason = describe(error)
+            raise InputError(f"{self._names}: a row can't be read: {reason}") from None
+
+    def _examine(self, *, drop: str) -> None:
+        self._execute("drop_blank_rows")
+        self._execute(self._reader.reject)
+        self._execute(drop)
+        self._execute("delete_rejected_raw_rows")
+
+    def _tell_apart(self) -> None:
+        if self._reader.stage == adyen.STAGE:
+            self._execute("number_adyen_collisions")
+            if self._execute("reject_ambiguous_entries").rowcount:
+                self._execute("delete_rejected_raw_rows")
+
+    def _execute(self, name: str) -> psycopg.Cursor[Any]:
+        statement = query(name)
+        return self._connection.execute(statement, self._values if "%(" in statement else None)
 
 
 def _unknown_types(connection: psycopg.Connection[Any]) -> dict[str, int]:
@@ -308,6 +368,5 @@ def _keep_api_facts(connection: psycopg.Connection[Any], pull: Pull) -> None:
                         None,
                     )
                 )
-    connection.execute(query("count_staged_sources"))
 
 

@@ -26,6 +26,7 @@ HEADER_LINES: Final = 100
 LONGEST_LINE: Final = 1 << 20
 LONGEST_QUOTED_LINES: Final = 50
 _BOM: Final = codecs.BOM_UTF8
+_CONTROLS: Final = bytes(set(range(1, 32)) - {10, 13}) + b"\x7f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class ScannedFile:
     `header_line` is the physical line of the header; `lines` counts the physical lines between
     `data_start` and `data_end`, line ends at the end of the file left out. `is_plainly_quoted` is
     False when a quote stands inside an unquoted cell, which readers understand differently.
+    `has_controls`: a control character or a lone carriage return stands somewhere.
     """
 
     path: Path
@@ -58,6 +60,7 @@ class ScannedFile:
     data_end: int
     lines: int
     is_plainly_quoted: bool
+    has_controls: bool
     fields: tuple[str, ...]
 
 
@@ -87,6 +90,9 @@ class _Content:
     name: str
     stray_quote: re.Pattern[bytes]
     is_plainly_quoted: bool = True
+    has_controls: bool = False
+    carriage_returns: int = 0
+    line_ends: int = 0
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("strict")
     )
@@ -105,6 +111,10 @@ class _Content:
             raise _encoding_error(self.name, self._line + chunk.count(b"\n", 0, nul))
         if self.is_plainly_quoted and b'"' in chunk:
             self.is_plainly_quoted = not self.stray_quote.search(self._tail + chunk)
+        if not self.has_controls:
+            self.has_controls = len(chunk.translate(None, _CONTROLS)) < len(chunk)
+        self.carriage_returns += chunk.count(b"\r")
+        self.line_ends += chunk.count(b"\r\n") + (self._tail[-1:] + chunk[:1] == b"\r\n")
         self._tail = chunk[-2:]
         self._line += chunk.count(b"\n")
 
@@ -145,6 +155,7 @@ def scan_file(path: Path, layout: Layout) -> ScannedFile:
         data_end=data_end,
         lines=lines,
         is_plainly_quoted=content.is_plainly_quoted,
+        has_controls=content.has_controls or content.carriage_returns > content.line_ends,
         fields=fields,
     )
 

@@ -31,6 +31,7 @@ FIELDS: Final = (
 STAGE: Final = "stage_csv"
 REJECT: Final = "reject_csv"
 BODY: Final = "create_csv_body"
+IDENTITY: Final = "create_csv_identity"
 
 
 def make_layout(columns: dict[str, str], delimiter: str) -> tuple[Layout, dict[str, str]]:

@@ -60,10 +60,10 @@ stored as (
         f.file_id,
         n.line_no,
         :run_id,
-        coalesce(n.body, b.body)
+        b.body
     from numbered as n
     inner join staged_source as f on n.source_no = f.source_no
-    left join entry_body as b on n.source_no = b.source_no and n.line_no = b.line_no
+    inner join entry_body as b on n.source_no = b.source_no and n.line_no = b.line_no
     returning entry_id
 )
 

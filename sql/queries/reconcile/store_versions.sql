@@ -29,7 +29,7 @@ select
     s.file_id,
     a.line_no,
     :run_id,
-    coalesce(a.body, b.body)
+    b.body
 from applied_entry as a
 inner join staged_source as s on a.source_no = s.source_no
-left join entry_body as b on a.source_no = b.source_no and a.line_no = b.line_no;
+inner join entry_body as b on a.source_no = b.source_no and a.line_no = b.line_no;
