@@ -83,16 +83,16 @@ cross join lateral (
         ),
         (
             10, 'occurred_at', w.occurred,
-            case when not duebook.is_local_time(w.occurred) then 'not a date and time' end,
-            'a date and time as [provider_accounts.….columns] states'
+            case when not duebook.is_time(w.occurred) then 'not a date and time' end,
+            'a date and time in the order that the account''s columns state'
         ),
         (
             11, 'updated_at', w.updated,
             case
-                when w.updated is not null and not duebook.is_local_time(w.updated)
+                when w.updated is not null and not duebook.is_time(w.updated)
                     then 'not a date and time'
             end,
-            'a date and time as [provider_accounts.….columns] states'
+            'a date and time in the order that the account''s columns state'
         ),
         (
             12, 'occurred_zone', w.zone_name,

@@ -68,13 +68,18 @@ from (
         v.net_currency,
         coalesce(v.entry_status, 'settled') as entry_status,
         case
+            when v.occurred_instant is not null then v.occurred_instant
             when (v.occurred at time zone v.utc_offset) at time zone v.zone = v.occurred
                 then v.occurred at time zone v.utc_offset
             else v.occurred at time zone v.zone
         end as occurred_at,
         null::timestamptz as available_at,
         coalesce(
-            (extract(epoch from v.updated at time zone v.zone) * 1000000)::bigint, v.arrival_order
+            (
+                extract(epoch from coalesce(v.updated_instant, v.updated at time zone v.zone))
+                * 1000000
+            )::bigint,
+            v.arrival_order
         ) as source_order,
         v.source,
         coalesce(
@@ -82,7 +87,7 @@ from (
             or v.factor is null
             or v.net_factor is null
             or v.zone is null
-            or v.occurred is null
+            or (v.occurred is null and v.occurred_instant is null)
             or v.gross is null
             or (v.status is not null and v.entry_status is null)
             or coalesce(min_scale(v.gross) > v.exponent, false)
@@ -126,8 +131,22 @@ from (
             end as gross,
             case when not w.has_odd_text then w.fee::numeric * w.fee_factor end as fee,
             case when not w.has_odd_text then w.net::numeric end as net,
-            case when not w.has_odd_text then w.occurred::timestamp end as occurred,
-            case when not w.has_odd_text then w.updated::timestamp end as updated,
+            case
+                when not w.has_odd_text and not duebook.has_offset(w.occurred)
+                    then w.occurred::timestamp
+            end as occurred,
+            case
+                when not w.has_odd_text and duebook.has_offset(w.occurred)
+                    then w.occurred::timestamptz
+            end as occurred_instant,
+            case
+                when not w.has_odd_text and not duebook.has_offset(w.updated)
+                    then w.updated::timestamp
+            end as updated,
+            case
+                when not w.has_odd_text and duebook.has_offset(w.updated)
+                    then w.updated::timestamptz
+            end as updated_instant,
             z.zone,
             z.utc_offset,
             w.arrival_order,
@@ -138,8 +157,16 @@ from (
                 c.*,
                 coalesce(
                     translate(concat(c.gross, c.credit, c.debit, c.fee, c.net), '0123456789.-', '') <> ''
-                    or translate(c.occurred, '0123456789-: ', '') not in ('', 'T')
-                    or translate(coalesce(c.updated, ''), '0123456789-: ', '') not in ('', 'T')
+                    or translate(c.occurred, '0123456789-: .+', '') not in ('', 'T', 'Z', 'TZ')
+                    or translate(coalesce(c.updated, ''), '0123456789-: .+', '')
+                    not in ('', 'T', 'Z', 'TZ')
+                    or (
+                        concat(c.occurred, c.updated) like '%.%'
+                        and not (
+                            duebook.is_time(c.occurred)
+                            and duebook.is_time(coalesce(c.updated, c.occurred))
+                        )
+                    )
                     or c.entry_id_1 is null
                     or (
                         :has_control_characters::boolean
