@@ -14,17 +14,24 @@ os.environ.setdefault("PYTHONTZPATH", "")
 import functools
 import json
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import psycopg
 import typer
 from rich.console import Console
 
-from duebook.errors import DuebookError, InputError, RefusedError, UnavailableError
+from duebook.errors import (
+    ConfigurationError,
+    DuebookError,
+    InputError,
+    RefusedError,
+    UnavailableError,
+)
+from duebook.instants import parse_instant
 from duebook.logs import configure_logs
 from duebook.settings import Settings, load_settings
 
@@ -43,6 +50,9 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(contacts_app, name="contacts")
 app.add_typer(restore_app, name="restore")
 app.add_typer(db_app, name="db")
+
+INTERRUPTED, UNEXPECTED = 130, 70
+PLEASE_REPORT = "this should not happen, please report it"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
@@ -98,21 +108,6 @@ def airflow_probe(settings: Settings) -> Callable[[], Mapping[str, bool]] | None
     from duebook.airflow.local import paused_dags
 
     return paused_dags(settings)
-
-
-def parse_instant(text: str | None, option: str) -> datetime | None:
-    """An ISO 8601 instant with its offset. Raises InputError naming the option otherwise."""
-    if text is None:
-        return None
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(
-            f"{option}: {text!r} is no ISO 8601 instant such as 2026-11-30T02:00:00Z"
-        ) from None
-    if instant.tzinfo is None:
-        raise InputError(f"{option}: {text!r} has no offset; write 2026-11-30T02:00:00Z")
-    return instant
 
 
 @app.command()
@@ -318,28 +313,66 @@ def demo(
 
 
 def main() -> None:
-    """Run one command; a user never sees a traceback of something that can happen."""
+    """Run one command; a user sees one line about whatever went wrong, never a traceback."""
     configure_logs()
     try:
-        app()
+        require_text(sys.argv[1:])
+        code = app(standalone_mode=False)
     except DuebookError as error:
         fail(error, error.exit_code)
-    except psycopg.OperationalError as error:
-        fail(UnavailableError(f"the database went away: {first_line(error)}"), 3)
-    except KeyboardInterrupt:
-        fail(DuebookError("interrupted; what was committed stays, the next run picks up"), 130)
+    except psycopg.Error as error:
+        fail(*_of_database(error))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        fail(ConfigurationError(f"{place}{error.strerror or type(error).__name__}"), 2)
+    except Exception as error:
+        fail(*_of_exception(error))
+    else:
+        if code == INTERRUPTED:
+            fail(DuebookError("interrupted; what was committed stays, the next run picks up"), code)
+        sys.exit(code)
 
 
-def first_line(error: Exception) -> str:
-    """The first line of an error of libpq; it names host and port, never a password."""
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
+def require_text(arguments: Sequence[str]) -> None:
+    """Raise InputError for an argument that is not text in this machine's encoding."""
+    for number, argument in enumerate(arguments, start=1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"argument {number} is not UTF-8") from None
 
 
-def fail(error: Exception, code: int) -> None:
+def _of_database(error: psycopg.Error) -> tuple[Exception, int]:
+    from duebook.db.connect import describe, is_away, unavailable
+
+    if is_away(error):
+        return unavailable(error), UnavailableError.exit_code
+    said = f"the database refused a statement: {describe(error)}; {PLEASE_REPORT}"
+    return DuebookError(said), UNEXPECTED
+
+
+def _of_exception(error: Exception) -> tuple[Exception, int]:
+    """Usage errors are typer's own; of anything else only its place is safe to show."""
+    usage = getattr(error, "format_message", None)
+    if usage is None:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+        said = f"unexpected {type(error).__name__} at {place}; {PLEASE_REPORT}"
+        return DuebookError(said), UNEXPECTED
+    context = getattr(error, "ctx", None)
+    if not usage():
+        # A command that was given nothing: its help is the answer, and is printed by now.
+        sys.exit(2)
+    command = context.command_path if context else "duebook"
+    return InputError(f"{usage().rstrip('.')}; see `{command} --help`"), 2
+
+
+def fail(error: Exception, code: int) -> NoReturn:
     """One line on stderr, and as JSON on stdout where that was asked for."""
+    said = " ".join(str(error).split())
     if "--json" in sys.argv:
-        sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
-    sys.stderr.write(f"duebook: {error}\n")
+        sys.stdout.write(json.dumps({"error": said}) + "\n")
+    sys.stderr.write(f"duebook: {said}\n")
     sys.exit(code)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from duebook.errors import ConfigurationError
 
+ENVIRONMENT_NAME: Final = r"^[a-z0-9][a-z0-9_.-]{0,62}$"
 REPOSITORY_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,7 +23,7 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: Path.cwd() / ".duebook")
     database_url: SecretStr | None = None
     config_file: Path | None = None
-    environment: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")
+    environment: str = Field(default="local", pattern=ENVIRONMENT_NAME)
     airflow_connection: str = "duebook"
     operator: str = Field(default_factory=lambda: os.environ.get("USER") or "operator")
 
@@ -34,6 +36,10 @@ def load_settings() -> Settings:
     """
     try:
         return Settings()
+    except FileNotFoundError:
+        raise ConfigurationError(
+            "the current directory is gone: change to another, or set DUEBOOK_HOME"
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         name = "DUEBOOK_" + ".".join(str(part) for part in first["loc"]).upper()

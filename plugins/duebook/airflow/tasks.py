@@ -11,7 +11,6 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from duebook.airflow.failures import one_clear_line
@@ -45,10 +44,11 @@ def reconcile_account(account: str, params: Mapping[str, Any], run_id: str) -> d
     `run_id` is written down as who asked, and decides nothing.
     """
     from duebook.airflow.hooks import connect_from_hook, find_connection
+    from duebook.instants import parse_instant
     from duebook.services import operate
     from duebook.settings import load_settings
 
-    as_of = _instant(params["as_of"])
+    as_of = parse_instant(params["as_of"] or None, "as_of")
     settings = load_settings()
     report = operate.reconcile_account(
         connect_from_hook(settings.airflow_connection),
@@ -115,17 +115,3 @@ def count_reconciliation(document: Mapping[str, Any]) -> dict[str, Any]:
         "batches": dict(Counter(batch["status"] for batch in document["batches"])),
         "unknown_types": sum(document["unknown_types"].values()),
     }
-
-
-def _instant(text: str | None) -> datetime | None:
-    from duebook.errors import InputError
-
-    if not text:
-        return None
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError("as_of is no instant such as 2026-11-30T02:00:00Z") from None
-    if instant.tzinfo is None:
-        raise InputError("as_of has no offset; write it such as 2026-11-30T02:00:00Z")
-    return instant

@@ -7,6 +7,7 @@ from is the caller's: the environment for the command line, Airflow's own look-u
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,8 @@ from psycopg.errors import UndefinedTable
 
 from duebook.connections import ConnectionSpec, connection_from_environment
 from duebook.db.sql import query
-from duebook.errors import ConfigurationError
+from duebook.errors import ConfigurationError, InputError
+from duebook.settings import ENVIRONMENT_NAME
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
@@ -75,7 +77,15 @@ def is_migrated(connect: Connect) -> bool:
 def accept_environment(
     connect: Connect, name: str, is_test: bool, accepted_by: str
 ) -> dict[str, Any]:
-    """Accept the database as the named environment; audited."""
+    """Accept the database as the named environment; audited.
+
+    Raises InputError when `name` can't be the name of one.
+    """
+    if not re.fullmatch(ENVIRONMENT_NAME, name):
+        raise InputError(
+            f"{name!r} is no name of an environment; expected one like `staging` or `eu-1`: "
+            "small letters, digits, dots, dashes, underscores"
+        )
     with connect() as conn:
         conn.execute(
             query("accept_environment"),
