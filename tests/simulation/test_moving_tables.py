@@ -21,7 +21,9 @@ from hypothesis.stateful import (
     Bundle,
     RuleBasedStateMachine,
     consumes,
+    initialize,
     invariant,
+    multiple,
     precondition,
     rule,
     run_state_machine_as_test,
@@ -31,7 +33,7 @@ from duebook.db.connect import connect_url
 from duebook.db.sql import query
 from duebook.services.check import check
 from duebook.services.flush import Claimed, Ending, Flush, Move, apply_flush
-from tests.due_work import add_due, places, value
+from tests.due_work import add_due, places
 
 Conn = psycopg.Connection[Any]
 
@@ -70,8 +72,17 @@ class MovingTables(RuleBasedStateMachine):
         self.payments = 0
 
     def teardown(self) -> None:
-        """Everything that is still open can be ended by the ordinary ways."""
-        self.conn.close()
+        """The facts hold together, as `duebook check` proves them."""
+        try:
+            self.facts_hold()
+        finally:
+            self.conn.close()
+
+    @initialize(target=senders)
+    def begin(self) -> Any:
+        """Nothing is worth watching before something was claimed."""
+        self.promise(6, 2)
+        return self.claim(6, alone=False)
 
     @rule(count=st.integers(1, 8), accounts=st.integers(1, 3))
     def promise(self, count: int, accounts: int) -> None:
@@ -79,8 +90,10 @@ class MovingTables(RuleBasedStateMachine):
         add_due(self.conn, count, accounts=accounts, payments_from=self.payments + 1)
         self.payments += count
 
-    @rule(target=senders, size=st.integers(1, 12), alone=st.booleans())
-    def claim(self, size: int, alone: bool) -> Held:
+    @rule(
+        target=senders, size=st.integers(1, 12), alone=st.sampled_from([False, False, False, True])
+    )
+    def claim(self, size: int, alone: bool) -> Any:
         """A sender claims."""
         token = uuid4()
         row = self.conn.execute(
@@ -108,13 +121,19 @@ class MovingTables(RuleBasedStateMachine):
             endings=(),
             action="keep",
         )
-        return Held(flush, size=row[1] or 0, is_over=row[0] is None)
+        return multiple() if row[0] is None else Held(flush, size=row[1])
 
-    @rule(held=senders, results=st.lists(st.sampled_from(RESULTS), min_size=3, max_size=3))
-    def work_a_window(self, held: Held, results: list[str]) -> None:
+    @rule(
+        target=senders,
+        held=consumes(senders),
+        results=st.lists(st.sampled_from(RESULTS), min_size=3, max_size=3),
+    )
+    def work_a_window(self, held: Held, results: list[str]) -> Any:
         """A sender flushes the window before and opens the next one, and sends it."""
-        if held.is_over:
-            return
+        self.go_on(held, results)
+        return multiple() if held.is_over else held
+
+    def go_on(self, held: Held, results: list[str]) -> None:
         endings = self.endings(held, results)
         if held.position >= held.size:
             self.finish(held, endings, None)
@@ -166,9 +185,8 @@ class MovingTables(RuleBasedStateMachine):
     )
     def give_back(self, held: Held, results: list[str]) -> None:
         """SIGTERM: what was sent is flushed, the rest goes back."""
-        if not held.is_over:
-            release_from = held.position if held.position < held.size else None
-            self.finish(held, self.endings(held, results), release_from)
+        release_from = held.position if held.position < held.size else None
+        self.finish(held, self.endings(held, results), release_from)
 
     @rule(held=consumes(senders), sent=st.integers(0, 3))
     def die(self, held: Held, sent: int) -> None:
@@ -179,7 +197,7 @@ class MovingTables(RuleBasedStateMachine):
             if not row.has_outcome and not row.is_claimed_elsewhere and not row.requests
         ]
 
-    @rule(most=st.integers(1, 4))
+    @rule(most=st.integers(2, 9))
     def rescue(self, most: int) -> None:
         """All leases run out; a sweep rescues some. Their senders do not know."""
         self.conn.execute("update duebook.batch set lease_until = clock_timestamp()")
@@ -229,16 +247,13 @@ class MovingTables(RuleBasedStateMachine):
         """By the provider's own count."""
         assert len(self.taken) == len(set(self.taken))
 
-    @invariant()
     def facts_hold(self) -> None:
-        """What `duebook check` proves."""
         moving = [
             each
             for each in check(lambda: connect_url(self.url, autocommit=True))["violations"]
             if "sum of" not in each["invariant"] and "ledger change" not in each["invariant"]
         ]
         assert moving == []
-        assert value(self.conn, "select count(*) from duebook.audit_event where actor = 'x'") == 0
 
 
 REASONS = {
@@ -265,7 +280,7 @@ def test_any_order_of_events(database_url: str) -> None:
     run_state_machine_as_test(
         type("Machine", (MovingTables,), {"url": database_url}),
         settings=settings(
-            max_examples=int(os.environ.get("DUEBOOK_MODEL_EXAMPLES", "25")),
+            max_examples=int(os.environ.get("DUEBOOK_MODEL_EXAMPLES", "40")),
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
