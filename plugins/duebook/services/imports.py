@@ -149,6 +149,7 @@ def _import_ledger(
     _enter_rules(connection, config)
     _lay_down(connection, file, _LEDGER_COLUMNS)
     connection.execute(query("create_booking_row"))
+    connection.execute(query("analyze_rules"))
     _stage_bookings(connection, file)
     connection.execute(query("drop_repeated_bookings"))
     values = {

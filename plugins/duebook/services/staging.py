@@ -202,6 +202,7 @@ def _prepare_reader(
         )
         connection.execute(query("create_csv_row"))
     connection.execute(query(reader.identity))
+    connection.execute(query("analyze_words"))
 
 
 class _Rows:
@@ -237,6 +238,7 @@ class _Rows:
             if self._execute("list_suspect_entries").rowcount:
                 self._examine(drop="delete_rejected_entries")
         self._execute("reject_unreadable_entries")
+        self._execute("analyze_laid_down")
         if self._execute("find_unlaid_siblings").fetchone() == (True,):
             self.lay_down_all()
         else:
