@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +40,14 @@ class Measured:
     peak_rss_mb: float
     exit_code: int
     stdout: str
+    complaint: str
+
+    def document(self) -> Any:
+        """Standard output read as JSON. Raises BenchError with the complaint when it is not."""
+        try:
+            return json.loads(self.stdout)
+        except json.JSONDecodeError:
+            raise BenchError(f"exit {self.exit_code}: {self.complaint}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ def run_measured(
         measured = Measured(
             **json.loads(result.read_text(encoding="utf-8")),
             stdout=stdout.read_text(encoding="utf-8"),
+            complaint=_last(said),
         )
     if measured.exit_code not in accepted_codes:
         raise BenchError(f"{' '.join(command[0:2])}: exit {measured.exit_code}: {_last(said)}")
@@ -172,5 +182,7 @@ def _ended_at_last(processes: Sequence[subprocess.Popen[Any]]) -> Iterator[None]
 
 
 def _last(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1][:300] if lines else "it said nothing"
+    """The last line of a complaint; of a traceback the one that names the error."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[\w.]+: ", line)]
+    return (named or lines or ["it said nothing"])[-1][:300]

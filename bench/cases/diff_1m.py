@@ -10,7 +10,6 @@ too, are not asked of them.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -105,8 +104,6 @@ class Start:
         generate_csv_ledger(_SEED, rows, books)
         generate_csv_settlement(_SEED, rows, 0, before)
         file = generate_csv_settlement(_SEED, rows, _CHANGED, folder / "tonight.csv")
-        for path in (before, file.path):
-            _without_offsets(path)
         text = _CONFIG.read_text(encoding="utf-8")
         assert _NOTIFIED_FROM in text
         config, config_before = folder / "duebook.toml", folder / "first-night.toml"
@@ -119,7 +116,7 @@ class Start:
         _duebook(url, config_before, "apply")
         _fill_ledger(url, books)
         first = _duebook(url, config_before, "reconcile", "--account", "bench", "--file", before)
-        if json.loads(first.stdout)["matched"] != rows:
+        if first.document()["matched"] != rows:
             raise BenchError(f"the first night did not match every row: {first.stdout[:300]}")
         _duebook(url, config, "apply")
         bench.server.settle(url)
@@ -141,7 +138,7 @@ class Start:
                 url, self._config, "reconcile", "--account", "bench", "--file", self.file.path
             )
             bench.reporter.profile(self.template, bench.server, url)
-            report = json.loads(done.stdout)
+            report = done.document()
             expected = {
                 "entries_new": 0,
                 "entries_changed": self.file.changed,
@@ -162,18 +159,10 @@ class Start:
             bench.server.write_back()
             done = run_measured(["-m", module, str(self.file.path)], environment(url))
             expected = {"changed": self.file.changed, "matched": self.file.rows - self.file.changed}
-            if json.loads(done.stdout) != expected:
+            if done.document() != expected:
                 raise BenchError(f"{module}: found {done.stdout}, expected {expected}")
             _require_written(url, self.file)
         return _figures(done)
-
-
-def _without_offsets(path: Path) -> None:
-    """Write instants as local times of the account's zone (UTC): what a mapped CSV is read as."""
-    shorter = path.with_suffix(".shorter")
-    with path.open("rb") as file, shorter.open("wb") as copy:
-        copy.writelines(line.replace(b"Z,settled", b",settled") for line in file)
-    shorter.replace(path)
 
 
 def _duebook(url: str, config: Path, *arguments: str | Path) -> Measured:

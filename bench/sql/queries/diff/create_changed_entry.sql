@@ -9,6 +9,6 @@ create temporary table changed_entry (
     fee_minor bigint not null,
     net_minor bigint not null,
     currency text not null,
-    occurred timestamp not null,
+    occurred_at timestamptz not null,
     entry_status text not null
 ) on commit drop;

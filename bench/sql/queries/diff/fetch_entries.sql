@@ -10,7 +10,7 @@ copy (
         e.fee_minor,
         e.net_minor,
         e.currency,
-        to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as occurred,
+        to_char(e.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as occurred,
         e.entry_status
     from duebook.settlement_entry as e
     where e.provider_account = 'bench'

@@ -10,7 +10,7 @@ set
     fee_minor = c.fee_minor,
     net_minor = c.net_minor,
     currency = c.currency,
-    occurred_at = c.occurred at time zone 'UTC',
+    occurred_at = c.occurred_at,
     entry_status = c.entry_status
 from changed_entry as c
 where e.provider_account = 'bench' and e.entry_id = c.entry_id;
