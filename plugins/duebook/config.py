@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from zoneinfo import available_timezones
 
+from pydantic import AfterValidator as After
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -24,7 +25,6 @@ from pydantic import (
     Field,
     ValidationError,
 )
-from pydantic import AfterValidator as After
 from pydantic_core import ErrorDetails
 
 from duebook.errors import ConfigurationError
@@ -172,9 +172,9 @@ class ProviderAccountConfig(_Model):
     connection: str | None = None
     folder: Path | None = None
     pattern: str = "*.csv"
-    reference: Annotated[
-        str, Field(pattern=r"^(charge|payment_intent|metadata\.[^.]{1,40})$")
-    ] = "charge"
+    reference: Annotated[str, Field(pattern=r"^(charge|payment_intent|metadata\.[^.]{1,40})$")] = (
+        "charge"
+    )
     columns: CsvColumns | None = None
     types: Mapping[str, EntryTypeName] = Field(default_factory=dict)
     statuses: Mapping[str, Literal["pending", "settled", "ignored"]] = Field(default_factory=dict)

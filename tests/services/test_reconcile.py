@@ -120,17 +120,22 @@ def test_history_older_than_notify_from_tells_nobody(world: World) -> None:
 
 def test_going_live_without_notify_from_takes_the_clock(world: World) -> None:
     before = world.value("select clock_timestamp()")
-    world.configure(provider_accounts={"adyen": {
-        "provider": "adyen", "mode": "live", "settle_within": "P3D", "zone": "Europe/Amsterdam",
-    }})
+    world.configure(
+        provider_accounts={
+            "adyen": {
+                "provider": "adyen",
+                "mode": "live",
+                "settle_within": "P3D",
+                "zone": "Europe/Amsterdam",
+            }
+        }
+    )
     first = world.value(LIVE_SINCE)
     assert first > before
     world.configure()
     assert world.value(LIVE_SINCE) == first
     world.go_live("2026-01-01T00:00:00Z")
-    assert world.value(LIVE_SINCE) == datetime(
-        2026, 1, 1, tzinfo=UTC
-    )
+    assert world.value(LIVE_SINCE) == datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_a_corrected_amount_is_a_new_version_and_the_old_ones_stay(world: World) -> None:
@@ -157,7 +162,9 @@ def test_100_90_100_is_three_versions_and_three_notices(world: World) -> None:
         (2, 9000, False),
         (3, 10000, True),
     ]
-    changes = world.rows("select before_status, after_status from duebook.ledger_change order by change_id")
+    changes = world.rows(
+        "select before_status, after_status from duebook.ledger_change order by change_id"
+    )
     assert [tuple(row.values()) for row in changes] == [
         ("expected", "settled"),
         ("settled", "partially_settled"),
@@ -222,7 +229,9 @@ def test_a_chargeback_is_told_and_contradicts_paid(world: World) -> None:
     world.book(booked(1, 1000))
     world.reconcile(world.adyen(settled(1, "10.00")))
     report = world.reconcile(
-        world.adyen(adyen_row("Chargeback", "-10.00", psp="PSP1", reference="REF1", fee="7.50", batch=2))
+        world.adyen(
+            adyen_row("Chargeback", "-10.00", psp="PSP1", reference="REF1", fee="7.50", batch=2)
+        )
     )
     assert report.discrepancies["status_mismatch"] == 1
     assert world.value("select kind from duebook.intent order by intent_id desc limit 1") == (
@@ -231,18 +240,21 @@ def test_a_chargeback_is_told_and_contradicts_paid(world: World) -> None:
     world.book(booked(1, 1000, status="disputed"))
     assert "status_mismatch" not in world.reconcile().discrepancies
     reversed_report = world.reconcile(
-        world.adyen(
-            adyen_row("ChargebackReversed", "10.00", psp="PSP1", reference="REF1", batch=3)
-        )
+        world.adyen(adyen_row("ChargebackReversed", "10.00", psp="PSP1", reference="REF1", batch=3))
     )
     assert reversed_report.ledger_changes == 1
     assert reversed_report.discrepancies["status_mismatch"] == 1
 
 
 def test_pending_then_missing_then_cleared(world: World) -> None:
-    world.configure(kinds={"payment_cleared": {
-        **world.config.kinds["payment_cleared"].model_dump(), "enabled": True,
-    }})
+    world.configure(
+        kinds={
+            "payment_cleared": {
+                **world.config.kinds["payment_cleared"].model_dump(),
+                "enabled": True,
+            }
+        }
+    )
     world.go_live()
     world.book(booked(1, 1000, expected_at="2026-03-02"))
     inside = datetime(2026, 3, 4, tzinfo=UTC)
@@ -265,7 +277,9 @@ def test_pending_then_missing_then_cleared(world: World) -> None:
     assert outcome == {"kind": "payment_missing", "reason": "superseded"}
 
 
-def test_less_than_expected_is_pending_inside_the_promise_and_a_mismatch_after(world: World) -> None:
+def test_less_than_expected_is_pending_inside_the_promise_and_a_mismatch_after(
+    world: World,
+) -> None:
     world.book(booked(1, 1000, expected_at="2026-03-02"))
     inside = datetime(2026, 3, 3, tzinfo=UTC)
     report = world.reconcile(world.adyen(settled(1, "4.00")), as_of=inside)
@@ -286,7 +300,9 @@ def test_another_currency_is_said_and_never_added(world: World) -> None:
 
 
 def test_a_cancelled_payment_that_was_captured_is_said(world: World) -> None:
-    world.book(booked(1, 1000, void="true"), booked(2, 1000, status="cancelled"), booked(3, 5, void="1"))
+    world.book(
+        booked(1, 1000, void="true"), booked(2, 1000, status="cancelled"), booked(3, 5, void="1")
+    )
     report = world.reconcile(world.adyen(settled(1, "10.00"), settled(2, "10.00")))
     assert report.discrepancies["status_mismatch"] == 2
     assert (report.matched, report.pending) == (0, 0)
@@ -401,7 +417,9 @@ def test_a_second_run_writes_no_discrepancy_again(world: World) -> None:
     world.reconcile(world.adyen(settled(1, "9.00"), settled(3, "1.00")))
     before = world.rows("select xmin::text, subject from duebook.discrepancy order by subject")
     world.reconcile()
-    assert before == world.rows("select xmin::text, subject from duebook.discrepancy order by subject")
+    assert before == world.rows(
+        "select xmin::text, subject from duebook.discrepancy order by subject"
+    )
 
 
 def test_partial_capture_reversals_lower_what_was_captured(world: World) -> None:
@@ -449,4 +467,7 @@ def test_two_net_currencies_of_a_batch_close_apart(world: World) -> None:
         )
     )
     assert report.entries_new == 4
-    assert [(b.currency, b.status) for b in report.batches] == [("EUR", "closed"), ("USD", "closed")]
+    assert [(b.currency, b.status) for b in report.batches] == [
+        ("EUR", "closed"),
+        ("USD", "closed"),
+    ]

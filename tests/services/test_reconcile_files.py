@@ -10,7 +10,14 @@ import pytest
 from duebook.errors import InputError, UnavailableError
 from tests.settlement_files import ADYEN_HEADER, World, adyen_row, booked, settled, shared_file
 
-REAL = ["chargeback", "deposit_correction", "donation", "emptynetcredit", "invoice_deduction", "refund"]
+REAL = [
+    "chargeback",
+    "deposit_correction",
+    "donation",
+    "emptynetcredit",
+    "invoice_deduction",
+    "refund",
+]
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -70,12 +77,19 @@ def test_an_unknown_type_is_kept_as_other_and_flagged(world: World) -> None:
         world.adyen(adyen_row("MoonTax", "-1.00", psp="P1", reference="R1"), settled(1, "2.00"))
     )
     assert report.unknown_types == {"MoonTax": 1}
-    assert world.value("select entry_type from duebook.settlement_entry where line_no = 2") == "other"
+    assert (
+        world.value("select entry_type from duebook.settlement_entry where line_no = 2") == "other"
+    )
 
 
 BAD_ROWS: dict[str, tuple[dict[str, str], str, str, str]] = {
     "an unknown currency": ({"Net Currency": "XTX"}, "Net Currency", "XTX", "unknown currency"),
-    "an unknown gross currency": ({"Gross Currency": "EU"}, "Gross Currency", "EU", "unknown currency"),
+    "an unknown gross currency": (
+        {"Gross Currency": "EU"},
+        "Gross Currency",
+        "EU",
+        "unknown currency",
+    ),
     "a comma in a number": ({"Net Credit (NC)": "1,00"}, "Net Credit (NC)", "1,00", "not a number"),
     "an exponent": ({"Net Credit (NC)": "1e5"}, "Net Credit (NC)", "1e5", "not a number"),
     "two points": ({"Net Credit (NC)": "1.0.0"}, "Net Credit (NC)", "1.0.0", "not a number"),
@@ -92,7 +106,12 @@ BAD_ROWS: dict[str, tuple[dict[str, str], str, str, str]] = {
         "99999999999999999999",
         "too large a number",
     ),
-    "no net at all": ({"Net Credit (NC)": ""}, "Net Debit (NC)", None, "empty, as is Net Credit (NC)"),  # type: ignore[dict-item]
+    "no net at all": (
+        {"Net Credit (NC)": ""},
+        "Net Debit (NC)",
+        None,
+        "empty, as is Net Credit (NC)",
+    ),  # type: ignore[dict-item]
     "no such day": (
         {"Creation Date": "2026-02-30 00:00:00"},
         "Creation Date",
@@ -141,7 +160,9 @@ def test_amounts_follow_the_currency_s_decimals(world: World) -> None:
             settled(4, "7.00", currency="JPY", net="7.000"),
         )
     )
-    rows = world.rows("select gross_minor, net_minor from duebook.settlement_entry order by line_no")
+    rows = world.rows(
+        "select gross_minor, net_minor from duebook.settlement_entry order by line_no"
+    )
     assert [tuple(r.values()) for r in rows] == [(1500, 1500), (1234, 1234), (250, 250), (7, 7)]
     majors = world.rows("select gross from duebook_reports.settlement_entries order by line_no")
     assert [str(r["gross"]) for r in majors] == ["1500", "1.234", "2.50", "7"]
@@ -158,7 +179,9 @@ def test_account_rows_that_agree_in_every_name_are_separate_money(world: World) 
 def test_rows_of_one_file_that_claim_one_identity_are_all_quarantined(world: World) -> None:
     row = settled(1, "1.00")
     other = {**settled(1, "2.00"), "Merchant Reference": "REF2"}
-    report = world.reconcile(world.adyen(row, other, settled(3, "3.00"), settled(4, "4.00"), settled(4, "4.00")))
+    report = world.reconcile(
+        world.adyen(row, other, settled(3, "3.00"), settled(4, "4.00"), settled(4, "4.00"))
+    )
     assert (report.entries_new, report.quarantined) == (2, 2)
     lines = world.rows("select line_no from duebook.quarantined_row order by 1")
     assert [r["line_no"] for r in lines] == [2, 3]
@@ -202,15 +225,22 @@ def test_the_same_file_twice_in_one_run_counts_once_as_new(world: World) -> None
 def test_nothing_personal_is_kept_in_a_body(world: World) -> None:
     world.reconcile(shared_file("adyen", "wmf_emptynetcredit.csv"))
     assert "@" not in str(world.value("select body from duebook.settlement_entry_version"))
-    assert world.value("select body ->> 'scheme_fees' from duebook.settlement_entry_version") == "0.04"
+    assert (
+        world.value("select body ->> 'scheme_fees' from duebook.settlement_entry_version") == "0.04"
+    )
 
 
 def test_files_of_the_folder_are_taken_once(world: World) -> None:
     folder = world.folder / "inbox"
     folder.mkdir()
-    world.configure(provider_accounts={"adyen": {
-        **world.config.provider_accounts["adyen"].model_dump(), "folder": str(folder),
-    }})
+    world.configure(
+        provider_accounts={
+            "adyen": {
+                **world.config.provider_accounts["adyen"].model_dump(),
+                "folder": str(folder),
+            }
+        }
+    )
     world.adyen(settled(1, "1.00")).rename(folder / "a.csv")
     assert world.reconcile().entries_new == 1
     world.adyen(settled(2, "1.00")).rename(folder / "b.csv")
@@ -219,9 +249,14 @@ def test_files_of_the_folder_are_taken_once(world: World) -> None:
 
 
 def test_a_folder_that_is_not_there_is_no_night_without_settlements(world: World) -> None:
-    world.configure(provider_accounts={"adyen": {
-        **world.config.provider_accounts["adyen"].model_dump(), "folder": "/nowhere/at/all",
-    }})
+    world.configure(
+        provider_accounts={
+            "adyen": {
+                **world.config.provider_accounts["adyen"].model_dump(),
+                "folder": "/nowhere/at/all",
+            }
+        }
+    )
     with pytest.raises(UnavailableError, match="its folder /nowhere/at/all is not there"):
         world.reconcile()
 
@@ -246,31 +281,50 @@ def test_paypal_s_activity_download_is_read_by_its_mapping(world: World) -> None
             "occurred_at": datetime(2016, 6, 9, 14, 19, 50, tzinfo=UTC),
         }
     ]
-    assert world.reconcile(shared_file("paypal", "oca_empty_activity.csv"), account="paypal").entries_new == 0
+    assert (
+        world.reconcile(
+            shared_file("paypal", "oca_empty_activity.csv"), account="paypal"
+        ).entries_new
+        == 0
+    )
 
 
 def mapped(world: World, **columns: Any) -> None:
     """An account `bank` whose file has these columns."""
-    world.configure(provider_accounts={"bank": {
-        "provider": "csv",
-        "mode": "dry_run",
-        "settle_within": "P3D",
-        "zone": "Europe/Madrid",
-        "columns": {"entry_id": "Id", "currency": "Cur", "occurred_at": "Date", **columns},
-        "types": {"sale": "charge", "out": "payout"},
-        "statuses": {"done": "settled", "open": "pending", "gone": "ignored"},
-    }})
+    world.configure(
+        provider_accounts={
+            "bank": {
+                "provider": "csv",
+                "mode": "dry_run",
+                "settle_within": "P3D",
+                "zone": "Europe/Madrid",
+                "columns": {"entry_id": "Id", "currency": "Cur", "occurred_at": "Date", **columns},
+                "types": {"sale": "charge", "out": "payout"},
+                "statuses": {"done": "settled", "open": "pending", "gone": "ignored"},
+            }
+        }
+    )
 
 
 def test_decimal_commas_day_first_dates_and_debit_columns(world: World) -> None:
     mapped(
-        world, debit="Debit", credit="Credit", decimal=",", thousands=".", dates="day_first",
-        delimiter=";", type="Type",
+        world,
+        debit="Debit",
+        credit="Credit",
+        decimal=",",
+        thousands=".",
+        dates="day_first",
+        delimiter=";",
+        type="Type",
     )
-    file = world.text("Id;Type;Debit;Credit;Cur;Date\n1;sale;;1.300,05;EUR;1/4/2026\n2;sale;-50,00;;EUR;02/04/2026\n")
+    file = world.text(
+        "Id;Type;Debit;Credit;Cur;Date\n1;sale;;1.300,05;EUR;1/4/2026\n2;sale;-50,00;;EUR;02/04/2026\n"
+    )
     report = world.reconcile(file, account="bank")
     assert report.quarantined == 0
-    rows = world.rows("select gross_minor, occurred_at from duebook.settlement_entry order by line_no")
+    rows = world.rows(
+        "select gross_minor, occurred_at from duebook.settlement_entry order by line_no"
+    )
     assert [row["gross_minor"] for row in rows] == [130005, -5000]
     assert rows[0]["occurred_at"] == datetime(2026, 3, 31, 22, tzinfo=UTC)
 
@@ -280,11 +334,18 @@ def test_statuses_pend_settle_and_are_ignored(world: World) -> None:
     head = "Id,Type,Amount,Cur,Date,State,Ref\n"
     world.book(booked(1, 1000, provider_account="bank"))
     first = world.reconcile(
-        world.text(head + "1,sale,10.00,EUR,2026-04-01,open,REF1\n2,sale,x,EUR,2026-04-01,gone,\n"
-                   "3,sale,1.00,EUR,2026-04-01,odd,\n"),
+        world.text(
+            head + "1,sale,10.00,EUR,2026-04-01,open,REF1\n2,sale,x,EUR,2026-04-01,gone,\n"
+            "3,sale,1.00,EUR,2026-04-01,odd,\n"
+        ),
         account="bank",
     )
-    assert (first.entries_new, first.quarantined, first.ledger_changes, first.pending) == (1, 1, 0, 1)
+    assert (first.entries_new, first.quarantined, first.ledger_changes, first.pending) == (
+        1,
+        1,
+        0,
+        1,
+    )
     second = world.reconcile(
         world.text(head + "1,sale,10.00,EUR,2026-04-01,done,REF1\n"), account="bank"
     )
@@ -296,7 +357,9 @@ def test_statuses_pend_settle_and_are_ignored(world: World) -> None:
 def test_a_source_that_dates_its_rows_orders_them(world: World) -> None:
     mapped(world, amount="Amount", updated_at="Updated", type="Type")
     head = "Id,Type,Amount,Cur,Date,Updated\n"
-    world.reconcile(world.text(head + "1,sale,9.00,EUR,2026-04-01,2026-04-03 10:00:00\n"), account="bank")
+    world.reconcile(
+        world.text(head + "1,sale,9.00,EUR,2026-04-01,2026-04-03 10:00:00\n"), account="bank"
+    )
     late = world.reconcile(
         world.text(head + "1,sale,10.00,EUR,2026-04-01,2026-04-02 10:00:00\n"), account="bank"
     )
@@ -310,5 +373,7 @@ def test_a_mapped_batch_is_open_until_its_payout(world: World) -> None:
     sale = "1,sale,10.00,EUR,2026-04-01,p1\n"
     first = world.reconcile(world.text(head + sale), account="bank")
     assert [batch.status for batch in first.batches] == ["open"]
-    second = world.reconcile(world.text(head + sale + "2,out,-10.00,EUR,2026-04-02,p1\n"), account="bank")
+    second = world.reconcile(
+        world.text(head + sale + "2,out,-10.00,EUR,2026-04-02,p1\n"), account="bank"
+    )
     assert [batch.status for batch in second.batches] == ["closed"]

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -56,7 +55,9 @@ def test_two_accounts_paying_half_each_make_two_changes_in_four_nights(world: Wo
         for account, file in (("adyen", first), ("adyen2", second)):
             counts.append(world.reconcile(file, account=account).ledger_changes)
     assert counts == [1, 1, 0, 0, 0, 0, 0, 0]
-    changes = world.rows("select before_status, after_status from duebook.ledger_change order by change_id")
+    changes = world.rows(
+        "select before_status, after_status from duebook.ledger_change order by change_id"
+    )
     assert [tuple(row.values()) for row in changes] == [
         ("expected", "partially_settled"),
         ("partially_settled", "settled"),
@@ -83,17 +84,21 @@ def test_both_runs_committing_at_once_end_settled(world: World) -> None:
             thread.start()
         # Both have written their entries and wait for the payment: let them go at once.
         wait_for(
-            lambda: world.value(
-                "select count(*) from pg_stat_activity where datname = current_database()"
-                " and wait_event_type = 'Lock'"
+            lambda: (
+                world.value(
+                    "select count(*) from pg_stat_activity where datname = current_database()"
+                    " and wait_event_type = 'Lock'"
+                )
+                == 2
             )
-            == 2
         )
         gate.rollback()
         for thread in threads:
             thread.join(DEADLINE)
     assert reports == {"adyen": 1, "adyen2": 1}
-    changes = world.rows("select before_status, after_status from duebook.ledger_change order by change_id")
+    changes = world.rows(
+        "select before_status, after_status from duebook.ledger_change order by change_id"
+    )
     assert [tuple(row.values()) for row in changes] == [
         ("expected", "partially_settled"),
         ("partially_settled", "settled"),
@@ -108,18 +113,22 @@ def test_one_file_given_to_two_runs_at_once_is_taken_once(world: World) -> None:
     reports: list[Any] = []
     with world.connect() as gate:
         gate.autocommit = False
-        gate.execute("select from duebook.provider_account where provider_account = 'adyen' for update")
+        gate.execute(
+            "select from duebook.provider_account where provider_account = 'adyen' for update"
+        )
         threads = [
             threading.Thread(target=lambda: reports.append(world.reconcile(file))) for _ in range(2)
         ]
         for thread in threads:
             thread.start()
         wait_for(
-            lambda: world.value(
-                "select count(*) from pg_stat_activity where datname = current_database()"
-                " and wait_event_type = 'Lock'"
+            lambda: (
+                world.value(
+                    "select count(*) from pg_stat_activity where datname = current_database()"
+                    " and wait_event_type = 'Lock'"
+                )
+                == 2
             )
-            == 2
         )
         gate.rollback()
         for thread in threads:
@@ -152,22 +161,26 @@ def test_a_killed_run_leaves_nothing_and_the_next_picks_up(world: World) -> None
         )
         process.start()
         wait_for(
-            lambda: world.value(
-                "select count(*) from pg_stat_activity where datname = current_database()"
-                " and wait_event_type = 'Lock'"
+            lambda: (
+                world.value(
+                    "select count(*) from pg_stat_activity where datname = current_database()"
+                    " and wait_event_type = 'Lock'"
+                )
+                == 1
             )
-            == 1
         )
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join(DEADLINE)
         gate.rollback()
     wait_for(
-        lambda: world.value(
-            "select count(*) from pg_stat_activity where datname = current_database()"
-            " and pid <> pg_backend_pid()"
+        lambda: (
+            world.value(
+                "select count(*) from pg_stat_activity where datname = current_database()"
+                " and pid <> pg_backend_pid()"
+            )
+            == 0
         )
-        == 0
     )
     assert counts() == before
     report = world.reconcile(file)
@@ -229,7 +242,9 @@ def night(seed: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
             )
             net -= 50
         if number % 11 == 5:
-            rows.append(adyen_row("Chargeback", "-1.00", psp=f"PSP{number}", reference=f"REF{number}"))
+            rows.append(
+                adyen_row("Chargeback", "-1.00", psp=f"PSP{number}", reference=f"REF{number}")
+            )
             net -= 100
         if number % 13 != 12:
             books.append(booked(number, cents if number % 5 else cents + 1))
@@ -372,6 +387,7 @@ def test_matched_pending_and_differing_add_up_to_the_full_outer_count(
     assert again.discrepancies == report.discrepancies
     changes = world.rows("select * from duebook.ledger_change where change_kind = 'balance'")
     assert all(
-        (c["before_status"], c["before_captured_minor"]) != (c["after_status"], c["after_captured_minor"])
+        (c["before_status"], c["before_captured_minor"])
+        != (c["after_status"], c["after_captured_minor"])
         for c in changes
     )

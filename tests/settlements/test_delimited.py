@@ -45,7 +45,9 @@ def test_the_header_is_found_below_other_lines(tmp_path: Path) -> None:
     assert rows(file) == [(5, ["1", "2"])]
 
 
-@pytest.mark.parametrize("content", [b"A,B\n1,2\n3,4\n", b"A,B\r\n1,2\r\n3,4", b"\xef\xbb\xbfA,B\n1,2\n3,4\n\n\n"])
+@pytest.mark.parametrize(
+    "content", [b"A,B\n1,2\n3,4\n", b"A,B\r\n1,2\r\n3,4", b"\xef\xbb\xbfA,B\n1,2\n3,4\n\n\n"]
+)
 def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path, content: bytes) -> None:
     file = scan(tmp_path, content)
     assert file.lines == 2

@@ -99,7 +99,9 @@ def import_ledger(connect: Connect, path: Path, config: Config | None = None) ->
     InputError when the file can't be read as a whole, UnavailableError when the database is away.
     """
     columns = {name: name for name in _LEDGER_COLUMNS}
-    what = "account_id, payment_id, reference, amount_minor or amount, currency, status, expected_at"
+    what = (
+        "account_id, payment_id, reference, amount_minor or amount, currency, status, expected_at"
+    )
     layout = Layout(what, columns, frozenset(columns) - _LEDGER_OPTIONAL)
     file = scan_file(path, layout)
     if not {"amount", "amount_minor"} & set(file.fields):
@@ -243,9 +245,7 @@ def _quarantine(connection: psycopg.Connection[Any], kind: str, file: ScannedFil
     )
 
 
-def _report(
-    connection: psycopg.Connection[Any], file: ScannedFile, counting: str
-) -> ImportReport:
+def _report(connection: psycopg.Connection[Any], file: ScannedFile, counting: str) -> ImportReport:
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
         counts = cursor.execute(query(counting)).fetchone()
         rejects = cursor.execute(query("count_rejects")).fetchone()

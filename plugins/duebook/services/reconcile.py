@@ -484,9 +484,7 @@ class _Run:
         return cursor.execute(statement, self._values if "%(" in statement else None)
 
     def _analyze(self, *tables: str) -> None:
-        row = self._connection.execute(
-            query("build_analyze"), {"tables": list(tables)}
-        ).fetchone()
+        row = self._connection.execute(query("build_analyze"), {"tables": list(tables)}).fetchone()
         assert row is not None, "a builder returns one row"
         self._connection.execute(str(row[0]).encode())
 
@@ -522,5 +520,3 @@ def _files_of_folder(name: str, account: ProviderAccountConfig) -> tuple[Path, .
     if not account.folder.is_dir():
         raise UnavailableError(f"provider account {name}: its folder {account.folder} is not there")
     return tuple(sorted(path for path in account.folder.glob(account.pattern) if path.is_file()))
-
-

@@ -370,5 +370,3 @@ def _keep_api_facts(connection: psycopg.Connection[Any], pull: Pull) -> None:
                         None,
                     )
                 )
-
-

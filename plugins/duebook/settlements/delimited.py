@@ -197,9 +197,7 @@ def _count_lines(stream: BinaryIO, start: int, end: int) -> int:
     return count
 
 
-def _find_header(
-    stream: BinaryIO, name: str, layout: Layout
-) -> tuple[int, int, tuple[str, ...]]:
+def _find_header(stream: BinaryIO, name: str, layout: Layout) -> tuple[int, int, tuple[str, ...]]:
     wanted = {_plain(header): field for field, header in layout.columns.items()}
     best: tuple[int, int, list[str]] | None = None
     for number in range(1, HEADER_LINES + 1):
@@ -213,7 +211,9 @@ def _find_header(
         if all(_plain(layout.columns[field]) in cells for field in layout.required):
             return number, stream.tell(), _fields(cells, wanted, name, number)
     at, _, cells = best or (1, 0, [])
-    missing = [h for f, h in layout.columns.items() if f in layout.required and _plain(h) not in cells]
+    missing = [
+        h for f, h in layout.columns.items() if f in layout.required and _plain(h) not in cells
+    ]
     raise InputError(f"{name}, line {at}: column {missing[0]!r} is missing; expected {layout.what}")
 
 
@@ -254,7 +254,9 @@ def raw_chunks(file: ScannedFile) -> Iterator[bytes]:
 def _require_unchanged(stream: BinaryIO, file: ScannedFile) -> None:
     status = os.fstat(stream.fileno())
     if (status.st_size, status.st_mtime_ns) != (file.size, file.modified_ns):
-        raise InputError(f"{file.name}: the file changed while it was read; expected a finished file")
+        raise InputError(
+            f"{file.name}: the file changed while it was read; expected a finished file"
+        )
 
 
 def tolerant_rows(file: ScannedFile) -> Iterator[DataRow | BrokenRow]:

@@ -3,13 +3,18 @@
 -- it to the database's clock of this moment; a stated one wins; what was set once stays.
 with before as (
     select
-        a.*,
-        pg_catalog.to_jsonb(a)
-        - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text[]
-            as stated
+        a.notify_from,
+        pg_catalog.jsonb_build_object(
+            'provider', a.provider,
+            'mode', a.mode,
+            'notify_from', a.notify_from,
+            'settle_within', a.settle_within,
+            'zone', a.zone,
+            'look_back', a.look_back,
+            'settings', a.settings
+        ) as stated
     from duebook.provider_account as a
     where a.provider_account = :provider_account
-    for update
 ),
 
 wanted as (
@@ -71,9 +76,15 @@ written as (
             excluded.settings
         )
     returning
-        pg_catalog.to_jsonb(a)
-        - '{cursor_position,last_full_as_of,last_full_run_id,seen_xid,newest_entry_at,created_at,updated_at}'::text[]
-            as stated
+        pg_catalog.jsonb_build_object(
+            'provider', a.provider,
+            'mode', a.mode,
+            'notify_from', a.notify_from,
+            'settle_within', a.settle_within,
+            'zone', a.zone,
+            'look_back', a.look_back,
+            'settings', a.settings
+        ) as stated
 )
 
 insert into duebook.audit_event (actor, action, subject, detail)
