@@ -92,6 +92,7 @@ create table duebook.settlement_entry (
     source text not null,
     file_id bigint,
     line_no bigint not null,
+    source_hash bigint,
     account_id text,
     payment_id text,
     first_run_id bigint not null,
@@ -142,6 +143,7 @@ comment on column duebook.settlement_entry.source_order is 'Order of the source 
 comment on column duebook.settlement_entry.source is 'File name, or api.';
 comment on column duebook.settlement_entry.file_id is 'File of the current version, null for an API.';
 comment on column duebook.settlement_entry.line_no is 'Line in that file, or position in the pull.';
+comment on column duebook.settlement_entry.source_hash is 'Fingerprint of the row''s text as it was read: the same text again is unchanged without being read again. Null for an API.';
 comment on column duebook.settlement_entry.account_id is 'Customer account whose payment claims it; null: in suspense or not of a payment.';
 comment on column duebook.settlement_entry.payment_id is 'Payment that claims it; null: in suspense or not of a payment.';
 comment on column duebook.settlement_entry.first_run_id is 'Run that saw it first.';

@@ -6,6 +6,8 @@ by COPY as they arrive. Memory stays flat at any size. Nothing here outlives the
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -32,12 +34,15 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the stage, how much of it is done, and of how much (None where nobody knows)."""
 
 API_SOURCE_NO: Final = 0
+_MEANING: Final = 1
+"""Raise it when the same text of a file comes to mean other entries."""
 _ENTRIES_PER_REPORT: Final = 1000
 _TABLES: Final = (
     "create_staged_entry",
     "create_staged_source",
     "create_staged_reject",
     "create_suspect_row",
+    "create_candidate_row",
     "create_staged_type",
     "create_staged_status",
     "create_staged_zone",
@@ -201,8 +206,17 @@ def _prepare_reader(
             },
         )
         connection.execute(query("create_csv_row"))
+    connection.execute(query("create_staged_salt"), {"salt": _salt(account)})
     connection.execute(query(reader.identity))
     connection.execute(query("analyze_words"))
+
+
+def _salt(account: ProviderAccountConfig) -> int:
+    """What the fingerprint of a row's text stands under: everything that decides its meaning."""
+    settings = {**account.stored_settings(), "provider": account.provider, "zone": account.zone}
+    text = json.dumps([_MEANING, settings], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 class _Rows:
@@ -230,6 +244,8 @@ class _Rows:
         """Make entries of the rows that differ from what is current; False: of all rows."""
         row = self._execute("read_last_run").fetchone()
         self.last_run_id = None if row is None else row[0]
+        self._execute("list_candidates")
+        self._execute("analyze_candidates")
         try:
             self._execute(self._reader.stage)
         except psycopg.DataError:
@@ -249,14 +265,15 @@ class _Rows:
     def lay_down_all(self) -> None:
         """Make entries of all rows that were not rejected."""
         self._values["is_filtered"] = False
-        self._execute("clear_staged_entries")
+        for name in ("clear_candidates", "list_candidates", "clear_staged_entries"):
+            self._execute(name)
         self._execute(self._reader.stage)
         self._tell_apart()
 
     def _examine_all(self) -> None:
         """The fast way broke off at a value: examine every row, then take the good ones."""
         self._execute("clear_staged_entries")
-        self._execute("list_all_rows")
+        self._execute("list_all_candidates")
         self._examine(drop="clear_staged_entries")
         try:
             self._execute(self._reader.stage)

@@ -22,6 +22,7 @@ select
     s.source_order,
     s.source,
     s.body,
+    s.source_hash,
     case
         when c.entry_id is null then 'new'
         when s.source_order < c.source_order then 'stale'

@@ -20,6 +20,7 @@ create temporary table applied_entry (
     source_order bigint not null,
     source text not null,
     body jsonb,
+    source_hash bigint,
     change text not null,
     version integer not null,
     old_batch_ref text,

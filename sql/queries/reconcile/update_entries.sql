@@ -20,6 +20,7 @@ set
     source = a.source,
     file_id = s.file_id,
     line_no = a.line_no,
+    source_hash = a.source_hash,
     account_id = c.account_id,
     payment_id = c.payment_id,
     run_id = :run_id

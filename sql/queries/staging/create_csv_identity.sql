@@ -1,10 +1,36 @@
 -- name: create_csv_identity
--- Identity of every raw row whose status is not ignored: as in stage_csv.
+-- Of every raw row whose status is not ignored: its identity as in stage_csv, and a fingerprint of
+-- the text that stage_csv reads.
 create temporary view raw_identity as
 select
     r.source_no,
     r.line_no,
-    concat_ws(':', r.entry_id_1, r.entry_id_2, r.entry_id_3) as entry_id
+    concat_ws(':', r.entry_id_1, r.entry_id_2, r.entry_id_3) as entry_id,
+    hash_record_extended(
+        row(
+            r.entry_id_1,
+            r.entry_id_2,
+            r.entry_id_3,
+            r.type,
+            r.gross,
+            r.debit,
+            r.credit,
+            r.fee,
+            r.net,
+            r.currency,
+            r.net_currency,
+            r.payment_ref,
+            r.provider_payment_ref,
+            r.batch_ref,
+            r.occurred_at,
+            r.occurred_time,
+            r.occurred_zone,
+            r.updated_at,
+            r.status
+        ),
+        k.salt
+    ) as source_hash
 from raw_row as r
+cross join staged_salt as k
 left join staged_status as u on lower(r.status) = u.provider_status
 where u.entry_status is distinct from 'ignored';

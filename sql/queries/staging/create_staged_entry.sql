@@ -21,5 +21,6 @@ create temporary table staged_entry (
     source_order bigint,
     source text,
     body jsonb,
+    source_hash bigint,
     is_suspect boolean not null default false
 );

@@ -24,6 +24,7 @@ insert into staged_entry (
     available_at,
     source_order,
     source,
+    source_hash,
     is_suspect
 )
 select
@@ -45,6 +46,7 @@ select
     f.available_at,
     f.source_order,
     f.source,
+    f.source_hash,
     f.is_suspect
 from (
     select
@@ -87,6 +89,7 @@ from (
         end as available_at,
         case when not m.has_odd_text then m.batch_number::bigint end as source_order,
         s.name as source,
+        m.source_hash,
         m.has_odd_text
         or m.net_factor is null
         or m.zone is null
@@ -112,6 +115,7 @@ from (
             r.modification_reference,
             r.modification_merchant_reference,
             r.batch_number,
+            r.source_hash,
             t.entry_type,
             r.gross_currency,
             r.net_currency,
@@ -154,6 +158,7 @@ from (
         from (
             select
                 w.*,
+                q.source_hash,
                 coalesce(
                     translate(
                         concat(
@@ -177,7 +182,8 @@ from (
                     ),
                     true
                 ) as has_odd_text
-            from raw_row as w
+            from candidate_row as q
+            inner join raw_row as w on q.source_no = w.source_no and q.line_no = w.line_no
             offset 0
         ) as r
         left join staged_type as t on lower(r.type) = t.provider_type

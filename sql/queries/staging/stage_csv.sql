@@ -22,6 +22,7 @@ insert into staged_entry (
     available_at,
     source_order,
     source,
+    source_hash,
     is_suspect
 )
 select
@@ -43,6 +44,7 @@ select
     f.available_at,
     f.source_order,
     f.source,
+    f.source_hash,
     f.is_suspect
 from (
     select
@@ -82,6 +84,7 @@ from (
             v.arrival_order
         ) as source_order,
         v.source,
+        v.source_hash,
         coalesce(
             v.has_odd_text
             or v.factor is null
@@ -151,10 +154,12 @@ from (
             z.utc_offset,
             w.arrival_order,
             s.name as source,
+            w.source_hash,
             w.has_odd_text
         from (
             select
                 c.*,
+                q.source_hash,
                 coalesce(
                     translate(concat(c.gross, c.credit, c.debit, c.fee, c.net), '0123456789.-', '') <> ''
                     or translate(c.occurred, '0123456789-: .+', '') not in ('', 'T', 'Z', 'TZ')
@@ -177,7 +182,8 @@ from (
                     ),
                     true
                 ) as has_odd_text
-            from csv_row as c
+            from candidate_row as q
+            inner join csv_row as c on q.source_no = c.source_no and q.line_no = c.line_no
             offset 0
         ) as w
         inner join staged_source as s on w.source_no = s.source_no

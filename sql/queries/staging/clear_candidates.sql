@@ -1,0 +1,3 @@
+-- name: clear_candidates
+-- Before all rows are read after all.
+truncate candidate_row;
