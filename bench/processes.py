@@ -184,5 +184,5 @@ def _ended_at_last(processes: Sequence[subprocess.Popen[Any]]) -> Iterator[None]
 def _last(text: str) -> str:
     """The last line of a complaint; of a traceback the one that names the error."""
     lines = [line for line in text.splitlines() if line.strip()]
-    named = [line for line in lines if re.match(r"[\w.]+: ", line)]
+    named = [line for line in lines if re.match(r"(?!LINE|HINT|DETAIL)[\w.]+: ", line)]
     return (named or lines or ["it said nothing"])[-1][:300]

@@ -94,7 +94,8 @@ class BenchServer:
     def copy_of(self, template: str) -> Iterator[str]:
         """The URL of a copy of the database `template`; dropped at the end."""
         name = f"{template}_copy"
-        self._administer("build_copy_database", {"name": name, "template": template})
+        names = {"name": name, "template": template}
+        self._administer("build_copy_database", names, self._server.url("postgres"))
         try:
             yield self._server.url(name)
         finally:
@@ -102,7 +103,8 @@ class BenchServer:
 
     def drop(self, name: str) -> None:
         """Drop a database, whoever is still connected."""
-        self._administer("build_drop_database", {"name": name})
+        # By the superuser: autovacuum may be in it, which is nobody's to end but his.
+        self._administer("build_drop_database", {"name": name}, self._server.superuser_url())
 
     def settle(self, url: str) -> None:
         """What a quiet hour would do: vacuum, statistics, and everything written to disk."""
@@ -131,8 +133,8 @@ class BenchServer:
         with psycopg.connect(self._server.superuser_url(database), autocommit=True) as conn:
             return conn.execute(statement("list_slowest_statements")).fetchall()
 
-    def _administer(self, name: str, names: Mapping[str, str]) -> None:
-        with psycopg.connect(self._server.url("postgres"), autocommit=True) as connection:
+    def _administer(self, name: str, names: Mapping[str, str], url: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
             row = connection.execute(statement(name), names).fetchone()
             assert row is not None
             connection.execute(row[0])
