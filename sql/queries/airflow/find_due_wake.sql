@@ -1,13 +1,35 @@
 -- name: find_due_wake
 -- One look of the trigger that wakes due_sweep: the newest instant at which work became claimable
 -- (a row fell due, or the pause of its channel ended), and the seconds until the next such instant.
--- Two probes of the index due_by_time for each channel, whatever the table's size.
+-- Three probes of the index due_by_time for each channel that has rows, whatever the table's size.
+with recursive channel as (
+    (
+        select due.channel
+        from duebook.due as due
+        where due.suspicions < 2
+        order by due.channel
+        limit 1
+    )
+    union all
+    select (
+        select due.channel
+        from duebook.due as due
+        where
+            due.channel > channel.channel
+            and due.suspicions < 2
+        order by due.channel
+        limit 1
+    ) as channel
+    from channel
+    where channel.channel is not null
+)
+
 select
     max(wake.at) filter (where wake.at <= clock.at) as newest_wake_at,
     extract(epoch from min(wake.at) filter (where wake.at > clock.at) - clock.at)::float8
         as next_in_s
 from (select clock_timestamp() as at) as clock
-cross join duebook.channel as channel
+cross join channel
 left outer join duebook.budget as budget on channel.channel = budget.channel
 cross join
     lateral (
