@@ -229,6 +229,12 @@ def test_an_error_is_described_without_values(
     assert "jane" not in said
 
 
+def test_a_value_that_the_client_can_not_read_is_not_told(conn: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.DataError, match="73912") as caught:
+        conn.execute("select '73912-01-01'::timestamptz").fetchone()
+    assert describe(caught.value) == "DataError"
+
+
 @pytest.mark.parametrize("version", [150000, 150019, 160004, 170002, 180006])
 def test_servers_15_to_18_are_supported(version: int) -> None:
     require_supported(version, "h:5432/x")

@@ -233,7 +233,9 @@ def describe(error: psycopg.Error) -> str:
     diagnostic = error.diag
     state = error.sqlstate
     if state is None:
-        return _first_line(str(error))
+        # Raised by the client: about the connection, or about a value that it quotes.
+        is_of_connection = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return _first_line(str(error)) if is_of_connection else type(error).__name__
     objects = [
         f"{label} {value}"
         for label, value in (
