@@ -22,6 +22,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
+set enable_material = off
 set plan_cache_mode = 'force_generic_plan'
 as $$
 #variable_conflict use_column
@@ -51,6 +52,7 @@ declare
     v_account_ids text[];
     v_intent_ids bigint[];
     v_attempt_nos integer[];
+    v_due_ats timestamptz[];
     v_size integer;
     v_set_aside integer := 0;
 begin
@@ -230,14 +232,15 @@ begin
                 else duebook.may_be_claimed(d.account_id, d.intent_id, d.kind, d.claims)
             end
         on conflict do nothing
-        returning a.account_id, a.intent_id, a.attempt_no, a.position
+        returning a.account_id, a.intent_id, a.attempt_no, a.due_at, a.position
     )
     select
         pg_catalog.array_agg(i.account_id order by i.position),
         pg_catalog.array_agg(i.intent_id order by i.position),
         pg_catalog.array_agg(i.attempt_no order by i.position),
+        pg_catalog.array_agg(i.due_at order by i.position),
         pg_catalog.count(*)
-    into v_account_ids, v_intent_ids, v_attempt_nos, v_size
+    into v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats, v_size
     from inserted as i;
 
     if v_size < pg_catalog.cardinality(v_picked) then
@@ -278,12 +281,12 @@ begin
     v_now := pg_catalog.clock_timestamp();
     insert into duebook.batch (
         batch_id, token, sender, channel, claimed_at, lease_until, max_age_until,
-        safe_retry_until, size, account_ids, intent_ids, attempt_nos
+        safe_retry_until, size, account_ids, intent_ids, attempt_nos, due_ats
     ) overriding system value
     values (
         v_batch_id, p_token, p_sender, p_channel, v_now,
         v_now + least(p_lease, p_max_age), v_now + p_max_age,
-        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos
+        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats
     );
     return query select v_batch_id, v_size, v_set_aside;
 end;

@@ -12,6 +12,7 @@ set search_path = ''
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
+set enable_material = off
 as $$
 #variable_conflict use_column
 declare

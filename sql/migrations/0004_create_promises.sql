@@ -152,14 +152,22 @@ create table duebook.batch (
     account_ids text[] not null,
     intent_ids bigint[] not null,
     attempt_nos integer[] not null,
+    due_ats timestamptz[] not null,
     constraint mark_is_inside_the_batch
     check (0 <= window_start and window_start <= mark and mark <= size),
     constraint arrays_are_of_one_size check (
         cardinality(account_ids) = size
         and cardinality(intent_ids) = size
         and cardinality(attempt_nos) = size
+        and cardinality(due_ats) = size
     )
 ) with (fillfactor = 50);
+-- Read whole once a window: compressing them costs more than their few pages.
+alter table duebook.batch
+alter column account_ids set storage external,
+alter column intent_ids set storage external,
+alter column attempt_nos set storage external,
+alter column due_ats set storage external;
 create index batch_by_lease on duebook.batch (lease_until);
 comment on table duebook.batch is 'Enqueued: intents one sender holds under a token and a lease, in their order.';
 comment on column duebook.batch.batch_id is 'Identity.';
@@ -177,6 +185,7 @@ comment on column duebook.batch.size is 'Intents in it.';
 comment on column duebook.batch.account_ids is 'Customer accounts, by position.';
 comment on column duebook.batch.intent_ids is 'Intents, by position.';
 comment on column duebook.batch.attempt_nos is 'Attempt numbers, by position.';
+comment on column duebook.batch.due_ats is 'Due times, by position.';
 
 create table duebook.batch_ended (
     batch_id bigint primary key,

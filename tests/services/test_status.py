@@ -63,10 +63,11 @@ def test_an_enqueued_intent_is_counted_until_its_result(connect: Connect) -> Non
     with connect() as conn:
         conn.execute(
             "insert into duebook.batch (batch_id, token, sender, channel, claimed_at, lease_until,"
-            " max_age_until, size, account_ids, intent_ids, attempt_nos) overriding system value"
+            " max_age_until, size, account_ids, intent_ids, attempt_nos, due_ats)"
+            " overriding system value"
             " values (92, gen_random_uuid(), 'worker-2', 'email', clock_timestamp(),"
             " clock_timestamp() - interval '1 hour', clock_timestamp(), 2, '{acme,acme}',"
-            " '{1,2}', '{1,1}')"
+            " '{1,2}', '{1,1}', '{now,now}')"
         )
     found = status(connect, None)
     assert found.intents["enqueued"] == 1

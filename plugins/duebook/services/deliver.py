@@ -453,6 +453,11 @@ class Sender:
     ) -> None:
         pauses: list[SendResult] = []
         for row, (answer, finished) in zip(rows, sent.answers, strict=False):
+            if answer.status == "accepted":
+                sent_id = answer.provider_message_id
+                at = clock.at(finished)
+                batch.endings.append(Ending(row, "sent", None, at, answer.code, sent_id))
+                continue
             ending = ending_of(
                 row,
                 answer,

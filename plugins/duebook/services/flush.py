@@ -39,7 +39,6 @@ class Claimed(NamedTuple):
     operation_key: str | None
     kind: str
     payment_id: str | None
-    change_id: int | None
     ownership: str
     intended_local: datetime | None
     zone: str | None
@@ -249,8 +248,11 @@ def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
     batch = f"\t{flush.batch_id}\t{flush.follows + 1}\t"
     results: list[str] = []
     outcomes: list[str] = []
+    last, at = None, ""
     for row, result, reason, finished_at, code, message_id, _, _ in flush.endings:
-        account_id, at = text(row.account_id), finished_at.isoformat()
+        if finished_at is not last:
+            last, at = finished_at, finished_at.isoformat()
+        account_id = text(row.account_id)
         why, sent_id = text(reason), text(message_id)
         results.append(
             f"{account_id}\t{row.intent_id}\t{row.attempt_no}{batch}{result}\t{why}\t{text(code)}"
@@ -272,11 +274,14 @@ def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
 
 
 def _needs_escapes(endings: Sequence[Ending]) -> bool:
-    texts: list[str] = []
-    for row, _, reason, _, code, message_id, _, _ in endings:
-        texts += (row.account_id, row.operation_key or "", row.payment_id or "", row.zone or "")
-        texts += (reason or "", code or "", message_id or "")
-    return _SPECIAL.search("".join(texts)) is not None
+    # Texts that repeat are looked at once; what is left are two keys a row.
+    texts = {ending.provider_message_id for ending in endings}
+    texts.update([ending.provider_code for ending in endings])
+    texts.update([ending.reason for ending in endings])
+    texts.update([ending.row.zone for ending in endings])
+    texts.update([ending.row.account_id for ending in endings])
+    keys = "".join([f"{each.row.operation_key}{each.row.payment_id}" for each in endings])
+    return _SPECIAL.search(keys + "".join([text for text in texts if text])) is not None
 
 
 def _plain(value: str | None) -> str:

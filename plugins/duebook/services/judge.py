@@ -205,10 +205,8 @@ def ending_of(
     look_up_from: datetime,
     jitter: Callable[[], float] = random.random,
 ) -> Ending:
-    """The result of one send from the channel's answer."""
+    """The result of one send that was not accepted, from the channel's answer."""
     code, sent_id = answer.code, answer.provider_message_id
-    if answer.status == "accepted":
-        return Ending(row, "sent", None, now, code, sent_id)
     if answer.status == "unknown":
         move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)
         return Ending(row, "unknown", answer.detail, now, code, sent_id, move)

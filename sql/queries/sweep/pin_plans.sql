@@ -6,4 +6,5 @@ select
     set_config('enable_seqscan', 'off', false),
     set_config('enable_hashjoin', 'off', false),
     set_config('enable_mergejoin', 'off', false),
+    set_config('enable_material', 'off', false),
     set_config('jit', 'off', false);

@@ -4,37 +4,70 @@
 -- "Still wanted" is read from the books, not from the intent: a payment said to be missing whose
 -- absence was cleared or that was voided. The newest decision about consent counts, of two at once
 -- the refusal.
+--
+-- Every look-up is a correlated subquery with a limit, which no planner can turn into a join that
+-- reads a whole table: the plan is made once a session, often while the tables are still empty.
 select
     w.batch_position,
-    a.account_id,
-    a.intent_id,
-    a.attempt_no,
+    w.account_id,
+    w.intent_id,
+    w.attempt_no,
     i.operation_key,
     i.kind,
     i.payment_id,
-    i.change_id,
     i.ownership,
     i.intended_local,
     i.zone,
     i.give_up_at,
-    a.due_at,
-    a.tries,
-    a.safe_retry_until,
+    w.due_at,
+    -- A first attempt has no history.
+    case
+        when w.attempt_no = 1 then 0::smallint
+        else (
+            select a.tries
+            from duebook.attempt as a
+            where
+                a.account_id = w.account_id
+                and a.intent_id = w.intent_id
+                and a.attempt_no = w.attempt_no
+        )
+    end as tries,
+    case
+        when w.attempt_no > 1
+            then (
+                select a.safe_retry_until
+                from duebook.attempt as a
+                where
+                    a.account_id = w.account_id
+                    and a.intent_id = w.intent_id
+                    and a.attempt_no = w.attempt_no
+            )
+    end as safe_retry_until,
     c.address,
     c.zone as recipient_zone,
     c.region,
-    (o.account_id is not null) as has_outcome,
-    s.reason as suppression_reason,
+    coalesce((
+        select true
+        from duebook.outcome as o
+        where o.account_id = i.account_id and o.operation_key = i.operation_key
+        limit 1
+    ), false) as has_outcome,
+    (
+        select s.reason
+        from duebook.suppression as s
+        where s.account_id = i.account_id and s.channel = i.channel
+        limit 1
+    ) as suppression_reason,
     (
         select array_agg(q.request)
         from duebook.intent_request as q
-        where q.account_id = a.account_id and q.intent_id = a.intent_id
+        where q.account_id = w.account_id and q.intent_id = w.intent_id
     ) as requests,
     coalesce(not (
         select n.granted
         from duebook.consent as n
         where
-            n.account_id = a.account_id
+            n.account_id = w.account_id
             and n.kind in (i.kind, '*')
             and n.channel in (i.channel, '*')
         order by n.decided_at desc, n.granted asc
@@ -63,7 +96,7 @@ select
         else false
     end as is_settled_meanwhile,
     case
-        when a.due_at > statement_timestamp() - interval '2 minutes' then 0
+        when w.due_at > statement_timestamp() - interval '2 minutes' then 0
         else (
             select count(*)
             from duebook.intent as newer
@@ -77,15 +110,15 @@ select
         )
     end as newer_due,
     case
-        when a.attempt_no = 1 then false
+        when w.attempt_no = 1 then false
         else exists (
             select
             from duebook.attempt as e
             inner join duebook.batch as other on e.batch_id = other.batch_id
             where
-                e.account_id = a.account_id
-                and e.intent_id = a.intent_id
-                and e.batch_id < a.batch_id
+                e.account_id = w.account_id
+                and e.intent_id = w.intent_id
+                and e.batch_id < w.batch_id
                 and not exists (
                     select
                     from duebook.attempt_result as r
@@ -97,13 +130,13 @@ select
         )
     end as is_claimed_elsewhere,
     case
-        when a.attempt_no = 1 then null
+        when w.attempt_no = 1 then null
         else (
             select r.attempt_no
             from duebook.attempt_result as r
             where
-                r.account_id = a.account_id
-                and r.intent_id = a.intent_id
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
                 and r.result = 'sent'
             order by r.attempt_no
             limit 1
@@ -113,14 +146,19 @@ from
     duebook.read_batch_window(
         :batch_id::bigint, :window_start::integer, :mark::integer
     ) as w
-inner join duebook.attempt as a
-    on
-        w.account_id = a.account_id
-        and w.intent_id = a.intent_id
-        and w.attempt_no = a.attempt_no
-left join duebook.intent as i on a.account_id = i.account_id and a.intent_id = i.intent_id
-left join duebook.outcome as o
-    on i.account_id = o.account_id and i.operation_key = o.operation_key
-left join duebook.suppression as s on i.account_id = s.account_id and i.channel = s.channel
-left join duebook.contact as c on i.account_id = c.account_id and i.channel = c.channel
+left join lateral (
+    select n.*
+    from duebook.intent as n
+    where n.account_id = w.account_id and n.intent_id = w.intent_id
+    limit 1
+) as i on true
+left join lateral (
+    select
+        n.address,
+        n.zone,
+        n.region
+    from duebook.contact as n
+    where n.account_id = i.account_id and n.channel = i.channel
+    limit 1
+) as c on true
 order by w.batch_position;
