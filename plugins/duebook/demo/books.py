@@ -50,7 +50,7 @@ def write_books(home: Path, servers: Servers, now: datetime, progress: Progress)
     fill = _fill("stripe", servers.stripe, plan, progress)
     servers.set_stripe_clock(None)
     local_plan = generate_stripe_plan(
-        SEED + 1, charges=60, disputes=0, account_prefix="local-account", accounts=20
+        SEED + 1, charges=60, disputes=0, payouts=1, account_prefix="local-account", accounts=20
     )
     local_fill = _fill("localstripe", servers.localstripe, local_plan, progress)
     ledgers = []

@@ -256,7 +256,7 @@ def until(condition: Callable[[], bool], timeout_s: float, failure: str) -> None
 def show_night(demo: Demo, done: Night) -> None:
     """The counts of each provider account, its discrepancies and its batches."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("provider account")
+    table.add_column("account")
     for column in ("entries", "new", "changed", "matched", "pending", "changes", "notices"):
         table.add_column(column, justify="right")
     for name, counts in sorted(done.accounts.items()):
@@ -273,6 +273,7 @@ def show_night(demo: Demo, done: Night) -> None:
             f"  {name}: batches: {listed(batches.get(name, {}))}; "
             f"differences: {listed(counts['discrepancies'])}",
             emoji=False,
+            soft_wrap=True,
         )
     demo.console.print(
         f"  mails delivered, by the mail server's own count: [bold]{done.mails}[/bold]\n"
