@@ -249,6 +249,7 @@ CREATE FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text,
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 #variable_conflict use_column
@@ -278,6 +279,7 @@ declare
     v_account_ids text[];
     v_intent_ids bigint[];
     v_attempt_nos integer[];
+    v_due_ats timestamptz[];
     v_size integer;
     v_set_aside integer := 0;
 begin
@@ -457,14 +459,15 @@ begin
                 else duebook.may_be_claimed(d.account_id, d.intent_id, d.kind, d.claims)
             end
         on conflict do nothing
-        returning a.account_id, a.intent_id, a.attempt_no, a.position
+        returning a.account_id, a.intent_id, a.attempt_no, a.due_at, a.position
     )
     select
         pg_catalog.array_agg(i.account_id order by i.position),
         pg_catalog.array_agg(i.intent_id order by i.position),
         pg_catalog.array_agg(i.attempt_no order by i.position),
+        pg_catalog.array_agg(i.due_at order by i.position),
         pg_catalog.count(*)
-    into v_account_ids, v_intent_ids, v_attempt_nos, v_size
+    into v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats, v_size
     from inserted as i;
 
     if v_size < pg_catalog.cardinality(v_picked) then
@@ -505,12 +508,12 @@ begin
     v_now := pg_catalog.clock_timestamp();
     insert into duebook.batch (
         batch_id, token, sender, channel, claimed_at, lease_until, max_age_until,
-        safe_retry_until, size, account_ids, intent_ids, attempt_nos
+        safe_retry_until, size, account_ids, intent_ids, attempt_nos, due_ats
     ) overriding system value
     values (
         v_batch_id, p_token, p_sender, p_channel, v_now,
         v_now + least(p_lease, p_max_age), v_now + p_max_age,
-        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos
+        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats
     );
     return query select v_batch_id, v_size, v_set_aside;
 end;
@@ -599,10 +602,15 @@ CREATE TABLE duebook.batch (
     account_ids text[] NOT NULL,
     intent_ids bigint[] NOT NULL,
     attempt_nos integer[] NOT NULL,
-    CONSTRAINT arrays_are_of_one_size CHECK (((cardinality(account_ids) = size) AND (cardinality(intent_ids) = size) AND (cardinality(attempt_nos) = size))),
+    due_ats timestamp with time zone[] NOT NULL,
+    CONSTRAINT arrays_are_of_one_size CHECK (((cardinality(account_ids) = size) AND (cardinality(intent_ids) = size) AND (cardinality(attempt_nos) = size) AND (cardinality(due_ats) = size))),
     CONSTRAINT mark_is_inside_the_batch CHECK (((0 <= window_start) AND (window_start <= mark) AND (mark <= size)))
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY duebook.batch ALTER COLUMN account_ids SET STORAGE EXTERNAL;
+ALTER TABLE ONLY duebook.batch ALTER COLUMN intent_ids SET STORAGE EXTERNAL;
+ALTER TABLE ONLY duebook.batch ALTER COLUMN attempt_nos SET STORAGE EXTERNAL;
+ALTER TABLE ONLY duebook.batch ALTER COLUMN due_ats SET STORAGE EXTERNAL;
 
 COMMENT ON TABLE duebook.batch IS 'Enqueued: intents one sender holds under a token and a lease, in their order.';
 
@@ -635,6 +643,8 @@ COMMENT ON COLUMN duebook.batch.account_ids IS 'Customer accounts, by position.'
 COMMENT ON COLUMN duebook.batch.intent_ids IS 'Intents, by position.';
 
 COMMENT ON COLUMN duebook.batch.attempt_nos IS 'Attempt numbers, by position.';
+
+COMMENT ON COLUMN duebook.batch.due_ats IS 'Due times, by position.';
 
 CREATE FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) RETURNS TABLE(back_in_due integer, in_doubt integer, held integer)
     LANGUAGE plpgsql
@@ -857,6 +867,7 @@ CREATE FUNCTION duebook.expire_due(p_most integer) RETURNS integer
     SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     AS $$
     with recursive channel as (
         (
@@ -929,6 +940,15 @@ CREATE FUNCTION duebook.expire_due(p_most integer) RETURNS integer
 $$;
 
 COMMENT ON FUNCTION duebook.expire_due(p_most integer) IS 'Ends due intents past their limit, at most p_most of the oldest of each channel, as too_late. Returns how many.';
+
+CREATE FUNCTION duebook.has_offset(p_text text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select p_text like '%:%Z' or p_text like '%:%+%' or p_text like '%:%-%';
+$$;
+
+COMMENT ON FUNCTION duebook.has_offset(p_text text) IS 'Whether a time that a file states says its own offset from UTC.';
 
 CREATE FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) RETURNS boolean
     LANGUAGE sql STABLE
@@ -1014,6 +1034,30 @@ $$;
 
 COMMENT ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) IS 'Whether an intent was claimed max_claims times without a result.';
 
+CREATE FUNCTION duebook.is_time(p_text text) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $_$
+begin
+    if
+        p_text is null
+        or pg_catalog.translate(p_text, '0123456789-: .+', '') not in ('', 'T', 'Z', 'TZ')
+        or (p_text like '%.%' and p_text !~ ':[0-9]{2}[.][0-9]+ ?(Z|[+-]|$)')
+    then
+        return false;
+    end if;
+    if duebook.has_offset(p_text) then
+        return p_text::timestamptz is not null;
+    end if;
+    return p_text::timestamp is not null;
+exception
+    when data_exception then
+        return false;
+end;
+$_$;
+
+COMMENT ON FUNCTION duebook.is_time(p_text text) IS 'Whether a text is a date, a date and time, or an instant with its offset; false for null.';
+
 CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -1022,6 +1066,22 @@ CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
 $$;
 
 COMMENT ON FUNCTION duebook.key_part(p_part text) IS 'One part of an operation key, escaped: % becomes %25, then : becomes %3A.';
+
+CREATE FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) RETURNS numeric
+    LANGUAGE sql STABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        pg_catalog.round(
+            p_minor::numeric / 10::numeric ^ x.exponent, x.exponent::integer
+        )
+    from duebook.currency_exponent as x
+    where x.currency = p_currency and x.provider in (p_provider, '*')
+    order by x.provider = '*'
+    limit 1;
+$$;
+
+COMMENT ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) IS 'An amount in major units, exact, from minor units as this provider counts them; null for an unknown currency.';
 
 CREATE FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) RETURNS boolean
     LANGUAGE sql STABLE
@@ -1102,7 +1162,8 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
         select
             m.account_id, m.intent_id, m.reason, m.was_due_at, m.kind, m.channel, m.give_up_at,
             m.new_tries, m.attempt_no, m.safe_retry_until, m.detail,
-            coalesce(m.retest_at, pg_catalog.clock_timestamp())
+            -- Not later than its limit, at which it ends.
+            least(coalesce(m.retest_at, pg_catalog.clock_timestamp()), m.give_up_at)
         from moved as m
         where m.place = 'held'
         order by m.account_id, m.intent_id
@@ -1165,6 +1226,23 @@ CREATE FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands te
 $$;
 
 COMMENT ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) IS 'A number as a file writes it, rewritten with a point and without thousands separators.';
+
+CREATE FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) RETURNS TABLE(account_id text, intent_id bigint, attempt_no integer, due_at timestamp with time zone, batch_id bigint, batch_position bigint)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select w.account_id, w.intent_id, w.attempt_no, w.due_at, b.batch_id, w.ordinal + p_from - 1
+    from duebook.batch as b
+    cross join lateral unnest(
+        b.account_ids[p_from + 1:p_upto],
+        b.intent_ids[p_from + 1:p_upto],
+        b.attempt_nos[p_from + 1:p_upto],
+        b.due_ats[p_from + 1:p_upto]
+    ) with ordinality as w (account_id, intent_id, attempt_no, due_at, ordinal)
+    where b.batch_id = p_batch_id;
+$$;
+
+COMMENT ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) IS 'The intents at the positions [p_from, p_upto) of a batch, in their order.';
 
 CREATE FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) RETURNS TABLE(kept integer, ended integer)
     LANGUAGE plpgsql
@@ -1277,6 +1355,7 @@ CREATE FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     AS $$
     with untried as materialized (
         select
@@ -1330,6 +1409,7 @@ CREATE FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integer) RE
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     AS $$
 #variable_conflict use_column
 declare
@@ -1523,6 +1603,7 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
     SET enable_seqscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
     AS $$
     with clock as materialized (
         select
@@ -1606,9 +1687,11 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
     postponed as (
         update duebook.held as h
         set
-            retest_at = j.now + case
-                when j.cause in ('poison', 'rescue_failed') then interval '10 minutes'
-                else interval '1 minute'
+            retest_at = case
+                when j.verdict = 'too_late' then j.now + interval '10 minutes'
+                when j.cause in ('poison', 'rescue_failed')
+                    then least(j.now + interval '10 minutes', j.give_up_at)
+                else least(j.now + interval '1 minute', j.give_up_at)
             end
         from judged as j
         where
@@ -2621,6 +2704,7 @@ CREATE TABLE duebook.provider_account (
     last_full_as_of timestamp with time zone,
     last_full_run_id bigint,
     seen_xid xid8,
+    newest_entry_at timestamp with time zone,
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -2653,6 +2737,8 @@ COMMENT ON COLUMN duebook.provider_account.last_full_as_of IS 'As-of of the newe
 COMMENT ON COLUMN duebook.provider_account.last_full_run_id IS 'That run.';
 
 COMMENT ON COLUMN duebook.provider_account.seen_xid IS 'Imports from this transaction on were not surely seen by the last full run.';
+
+COMMENT ON COLUMN duebook.provider_account.newest_entry_at IS 'When the newest entry that a full run applied occurred.';
 
 COMMENT ON COLUMN duebook.provider_account.settings IS 'The rest of its block in duebook.toml: folder, pattern, columns, reference. No secret.';
 
@@ -2942,6 +3028,7 @@ CREATE TABLE duebook.settlement_entry (
     source text NOT NULL,
     file_id bigint,
     line_no bigint NOT NULL,
+    source_hash bigint,
     account_id text,
     payment_id text,
     first_run_id bigint NOT NULL,
@@ -2993,6 +3080,8 @@ COMMENT ON COLUMN duebook.settlement_entry.source IS 'File name, or api.';
 COMMENT ON COLUMN duebook.settlement_entry.file_id IS 'File of the current version, null for an API.';
 
 COMMENT ON COLUMN duebook.settlement_entry.line_no IS 'Line in that file, or position in the pull.';
+
+COMMENT ON COLUMN duebook.settlement_entry.source_hash IS 'Fingerprint of the row''s text as it was read: the same text again is unchanged without being read again. Null for an API.';
 
 COMMENT ON COLUMN duebook.settlement_entry.account_id IS 'Customer account whose payment claims it; null: in suspense or not of a payment.';
 
@@ -3219,6 +3308,768 @@ COMMENT ON COLUMN duebook.suppression.reason IS 'Code of the refusal.';
 
 COMMENT ON COLUMN duebook.suppression.suppressed_at IS 'Since when.';
 
+CREATE VIEW duebook_reports.discrepancies AS
+ SELECT d.provider_account,
+    d.account_id,
+    d.payment_id,
+    d.batch_ref,
+    d.entry_id,
+    d.kind,
+    d.subject,
+    d.provider_minor,
+    d.ledger_minor,
+    d.currency,
+    duebook.major_amount(d.provider_minor, d.currency, a.provider) AS provider_amount,
+    duebook.major_amount(d.ledger_minor, d.currency, a.provider) AS ledger_amount,
+    d.detail,
+    d.status,
+    d.severity,
+    d.first_seen_at,
+        CASE
+            WHEN (d.closed_at IS NULL) THEN GREATEST(d.last_seen_at, a.last_full_as_of)
+            ELSE d.last_seen_at
+        END AS last_seen_at,
+    d.closed_at,
+    ((d.first_seen_at AT TIME ZONE 'UTC'::text))::date AS first_seen_on_utc,
+    ((d.first_seen_at AT TIME ZONE a.zone))::date AS first_seen_on_provider,
+    d.times_opened,
+    d.opened_run_id,
+    d.last_run_id
+   FROM (duebook.discrepancy d
+     LEFT JOIN duebook.provider_account a ON ((d.provider_account = a.provider_account)));
+
+COMMENT ON VIEW duebook_reports.discrepancies IS 'Differences between the sides, open and closed; closed_at is null while a difference stands.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.provider_account IS 'Account whose run found it.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.account_id IS 'Customer account, where a payment is concerned.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.payment_id IS 'Payment, where one is concerned.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.batch_ref IS 'Batch, where one is concerned.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.entry_id IS 'Entry, where one is concerned.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.kind IS 'missing_in_ledger, missing_at_provider, amount_mismatch, currency_mismatch, status_mismatch, duplicate_reference, unexplained_remainder.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.subject IS 'What it is about: payment:…, entry:… or batch:….';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.provider_minor IS 'What the provider says, minor units.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.ledger_minor IS 'What the books say, minor units.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.currency IS 'Currency of the amounts.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.provider_amount IS 'What the provider says, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.ledger_amount IS 'What the books say, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.detail IS 'What a reader needs to act: statuses, the other currency, how many payments.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.status IS 'open, closed, or what a person decided.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.severity IS 'low, normal, high.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.first_seen_at IS 'As-of of the run that opened it first.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.last_seen_at IS 'As-of of the newest run that still saw it.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.closed_at IS 'When a run no longer saw it; null while it stands.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.first_seen_on_utc IS 'Day of first_seen_at in UTC.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.first_seen_on_provider IS 'Day of first_seen_at in the provider''s zone.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.times_opened IS 'How often it was opened.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.opened_run_id IS 'Run that opened it, or reopened it.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.last_run_id IS 'Newest run that wrote it.';
+
+CREATE VIEW duebook_reports.due_health AS
+ WITH clock AS (
+         SELECT clock_timestamp() AS now
+        ), waiting AS (
+         SELECT d.kind,
+            count(*) AS scheduled,
+            count(*) FILTER (WHERE (d.due_at <= c_1.now)) AS backlog,
+            COALESCE(max(EXTRACT(epoch FROM (c_1.now - d.due_at))) FILTER (WHERE (d.due_at <= c_1.now)), (0)::numeric) AS oldest_due_s,
+            min(d.due_at) FILTER (WHERE (d.due_at > c_1.now)) AS next_due_at
+           FROM (duebook.due d
+             CROSS JOIN clock c_1)
+          GROUP BY d.kind
+        ), enqueued AS (
+         SELECT i.kind,
+            count(*) AS enqueued,
+            count(*) FILTER (WHERE (b.lease_until < c_1.now)) AS lapsed
+           FROM (((duebook.batch b
+             CROSS JOIN clock c_1)
+             CROSS JOIN LATERAL UNNEST(b.account_ids, b.intent_ids) member(account_id, intent_id))
+             JOIN duebook.intent i USING (account_id, intent_id))
+          GROUP BY i.kind
+        ), held AS (
+         SELECT h_1.kind,
+            count(*) AS held
+           FROM duebook.held h_1
+          GROUP BY h_1.kind
+        ), in_doubt AS (
+         SELECT u_1.kind,
+            count(*) AS in_doubt,
+            max(EXTRACT(epoch FROM (c_1.now - u_1.since))) AS oldest_in_doubt_s
+           FROM (duebook.in_doubt u_1
+             CROSS JOIN clock c_1)
+          GROUP BY u_1.kind
+        )
+ SELECT k.kind,
+    k.channel,
+    k.enabled,
+    COALESCE(w.scheduled, (0)::bigint) AS scheduled,
+    COALESCE(w.backlog, (0)::bigint) AS backlog,
+    round(COALESCE(w.oldest_due_s, (0)::numeric), 3) AS oldest_due_s,
+    w.next_due_at,
+    COALESCE(e.enqueued, (0)::bigint) AS enqueued,
+    COALESCE(e.lapsed, (0)::bigint) AS lapsed,
+    COALESCE(h.held, (0)::bigint) AS held,
+    COALESCE(u.in_doubt, (0)::bigint) AS in_doubt,
+    round(COALESCE(u.oldest_in_doubt_s, (0)::numeric), 3) AS oldest_in_doubt_s,
+    g.paused_until,
+    c.now AS read_at
+   FROM ((((((duebook.intent_kind k
+     CROSS JOIN clock c)
+     LEFT JOIN waiting w ON ((k.kind = w.kind)))
+     LEFT JOIN enqueued e ON ((k.kind = e.kind)))
+     LEFT JOIN held h ON ((k.kind = h.kind)))
+     LEFT JOIN in_doubt u ON ((k.kind = u.kind)))
+     LEFT JOIN duebook.budget g ON (((k.channel = g.channel) AND (c.now < g.paused_until))));
+
+COMMENT ON VIEW duebook_reports.due_health IS 'Is a promise at risk? One row per kind of notice, as of now.';
+
+COMMENT ON COLUMN duebook_reports.due_health.kind IS 'Kind of notice.';
+
+COMMENT ON COLUMN duebook_reports.due_health.channel IS 'Channel that carries it.';
+
+COMMENT ON COLUMN duebook_reports.due_health.enabled IS 'Whether changes make notices of this kind.';
+
+COMMENT ON COLUMN duebook_reports.due_health.scheduled IS 'Waiting for their time or for a claim.';
+
+COMMENT ON COLUMN duebook_reports.due_health.backlog IS 'Of these, due now.';
+
+COMMENT ON COLUMN duebook_reports.due_health.oldest_due_s IS 'Age of the oldest due one, seconds; 0 without backlog.';
+
+COMMENT ON COLUMN duebook_reports.due_health.next_due_at IS 'When the next one becomes due.';
+
+COMMENT ON COLUMN duebook_reports.due_health.enqueued IS 'Held by senders.';
+
+COMMENT ON COLUMN duebook_reports.due_health.lapsed IS 'Of these, under a lease that is over: rescue takes them.';
+
+COMMENT ON COLUMN duebook_reports.due_health.held IS 'Waiting for a cause to clear.';
+
+COMMENT ON COLUMN duebook_reports.due_health.in_doubt IS 'The provider may have accepted: for a person.';
+
+COMMENT ON COLUMN duebook_reports.due_health.oldest_in_doubt_s IS 'Age of the oldest of these, seconds.';
+
+COMMENT ON COLUMN duebook_reports.due_health.paused_until IS 'Until when the channel is paused; null: it is not.';
+
+COMMENT ON COLUMN duebook_reports.due_health.read_at IS 'Database clock of this row.';
+
+CREATE VIEW duebook_reports.freshness AS
+ SELECT a.provider_account,
+    a.provider,
+    a.mode,
+    r.run_id AS last_run_id,
+    a.last_full_as_of AS last_as_of,
+    r.committed_at AS last_run_at,
+    (EXTRACT(epoch FROM (clock_timestamp() - r.committed_at)))::bigint AS last_run_age_s,
+    a.newest_entry_at,
+    ((a.newest_entry_at AT TIME ZONE 'UTC'::text))::date AS newest_entry_on_utc,
+    ((a.newest_entry_at AT TIME ZONE a.zone))::date AS newest_entry_on_provider,
+    f.name AS last_file,
+    f.received_at AS last_file_at,
+    a.cursor_position
+   FROM ((duebook.provider_account a
+     LEFT JOIN duebook.reconciliation_run r ON ((a.last_full_run_id = r.run_id)))
+     LEFT JOIN LATERAL ( SELECT s.name,
+            s.received_at
+           FROM duebook.settlement_file s
+          WHERE (s.provider_account = a.provider_account)
+          ORDER BY s.file_id DESC
+         LIMIT 1) f ON (true));
+
+COMMENT ON VIEW duebook_reports.freshness IS 'How old the evidence of each provider account is: last full run, newest entry, last file, cursor.';
+
+COMMENT ON COLUMN duebook_reports.freshness.provider_account IS 'Account.';
+
+COMMENT ON COLUMN duebook_reports.freshness.provider IS 'Provider.';
+
+COMMENT ON COLUMN duebook_reports.freshness.mode IS 'dry_run, shadow or live.';
+
+COMMENT ON COLUMN duebook_reports.freshness.last_run_id IS 'Newest full run; null before the first.';
+
+COMMENT ON COLUMN duebook_reports.freshness.last_as_of IS 'Its as-of.';
+
+COMMENT ON COLUMN duebook_reports.freshness.last_run_at IS 'When it committed.';
+
+COMMENT ON COLUMN duebook_reports.freshness.last_run_age_s IS 'Seconds since.';
+
+COMMENT ON COLUMN duebook_reports.freshness.newest_entry_at IS 'When the newest entry occurred.';
+
+COMMENT ON COLUMN duebook_reports.freshness.newest_entry_on_utc IS 'Day of that in UTC.';
+
+COMMENT ON COLUMN duebook_reports.freshness.newest_entry_on_provider IS 'Day of that in the provider''s zone.';
+
+COMMENT ON COLUMN duebook_reports.freshness.last_file IS 'Name of the file taken last.';
+
+COMMENT ON COLUMN duebook_reports.freshness.last_file_at IS 'When it was taken.';
+
+COMMENT ON COLUMN duebook_reports.freshness.cursor_position IS 'For an API: how far it was read.';
+
+CREATE VIEW duebook_reports.intent_timeline AS
+ SELECT i.account_id,
+    i.payment_id,
+    i.operation_key,
+    f.happened_at,
+    f.step,
+    f.event,
+    f.detail,
+    f.actor,
+    f.attempt_no,
+    i.intent_id
+   FROM (duebook.intent i
+     CROSS JOIN LATERAL ( SELECT c.committed_at AS happened_at,
+            1 AS step,
+            'ledger_change'::text AS event,
+            format('%s: %s to %s'::text, c.change_kind, c.before_status, c.after_status) AS detail,
+            format('run %s'::text, c.run_id) AS actor,
+            NULL::integer AS attempt_no
+           FROM duebook.ledger_change c
+          WHERE ((c.account_id = i.account_id) AND (c.change_id = i.change_id))
+        UNION ALL
+         SELECT i.created_at,
+            2,
+            'intent'::text,
+            format('%s by %s, %s'::text, i.kind, i.channel, i.ownership) AS format,
+            COALESCE(format('run %s'::text, i.run_id), 'schedule'::text) AS "coalesce",
+            NULL::integer
+        UNION ALL
+         SELECT x.changed_at,
+            3,
+            'intent_change'::text,
+            format('due %s: %s'::text, (x.due_at AT TIME ZONE 'UTC'::text), x.reason) AS format,
+            'duebook'::text,
+            NULL::integer
+           FROM duebook.intent_change x
+          WHERE ((x.account_id = i.account_id) AND (x.intent_id = i.intent_id))
+        UNION ALL
+         SELECT r.requested_at,
+            3,
+            'intent_request'::text,
+            format('%s: %s'::text, r.request, r.reason) AS format,
+            r.requested_by,
+            NULL::integer
+           FROM duebook.intent_request r
+          WHERE ((r.account_id = i.account_id) AND (r.intent_id = i.intent_id))
+        UNION ALL
+         SELECT a.claimed_at,
+            4,
+            'attempt'::text,
+            format('claimed in batch %s'::text, a.batch_id) AS format,
+            'sweep'::text,
+            a.attempt_no
+           FROM duebook.attempt a
+          WHERE ((a.account_id = i.account_id) AND (a.intent_id = i.intent_id))
+        UNION ALL
+         SELECT s.finished_at,
+            5,
+                CASE
+                    WHEN s.is_late THEN 'late_result'::text
+                    ELSE 'attempt_result'::text
+                END AS "case",
+            concat_ws(' '::text, s.result, s.reason, s.provider_code) AS concat_ws,
+            'sweep'::text,
+            s.attempt_no
+           FROM duebook.attempt_result s
+          WHERE ((s.account_id = i.account_id) AND (s.intent_id = i.intent_id))
+        UNION ALL
+         SELECT e.happened_at,
+            6,
+            'audit_event'::text,
+            e.action,
+            e.actor,
+            NULL::integer
+           FROM duebook.audit_event e
+          WHERE ((e.account_id = i.account_id) AND (e.subject = i.operation_key))
+        UNION ALL
+         SELECT o.ended_at,
+            7,
+            'outcome'::text,
+            concat_ws(' '::text, o.result, o.reason) AS concat_ws,
+            'duebook'::text,
+            o.attempt_no
+           FROM duebook.outcome o
+          WHERE ((o.account_id = i.account_id) AND (o.operation_key = i.operation_key))) f);
+
+COMMENT ON VIEW duebook_reports.intent_timeline IS 'Every fact about every intent, to be ordered by happened_at and step: the audit trail.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.payment_id IS 'Payment, if the intent is about one.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.operation_key IS 'The idempotency key.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.happened_at IS 'When.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.step IS 'Order of facts of one instant.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.event IS 'ledger_change, intent, intent_change, intent_request, attempt, attempt_result, late_result, audit_event or outcome.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.detail IS 'What, without amounts or addresses.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.actor IS 'Who or what did it.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.attempt_no IS 'Attempt concerned, if one.';
+
+COMMENT ON COLUMN duebook_reports.intent_timeline.intent_id IS 'Intent.';
+
+CREATE VIEW duebook_reports.intents AS
+ SELECT i.account_id,
+    i.payment_id,
+    i.subject,
+    i.kind,
+    i.channel,
+    i.operation_key,
+    i.notify_at,
+    COALESCE(o.due_at, d.due_at, h.due_at, u.due_at, a.due_at, i.notify_at) AS due_at,
+        CASE
+            WHEN (o.operation_key IS NOT NULL) THEN o.result
+            WHEN (d.intent_id IS NOT NULL) THEN 'scheduled'::text
+            WHEN (h.intent_id IS NOT NULL) THEN 'held'::text
+            WHEN (u.intent_id IS NOT NULL) THEN 'unknown'::text
+            WHEN (b.batch_id IS NOT NULL) THEN 'enqueued'::text
+            WHEN (p.intent_id IS NOT NULL) THEN 'proposed'::text
+            ELSE 'lost'::text
+        END AS state,
+    COALESCE(o.reason, h.cause, u.cause) AS reason,
+    COALESCE((d.tries)::integer, (h.tries)::integer, (u.tries)::integer, (a.tries)::integer, 0) AS tries,
+    COALESCE(d.claims, h.claims, u.claims, a.attempt_no, 0) AS claims,
+    i.give_up_at,
+    i.provider_account,
+    i.run_id,
+    i.ownership,
+    COALESCE(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at, i.created_at) AS since,
+    i.created_at,
+    i.intent_id
+   FROM (((((((duebook.intent i
+     LEFT JOIN duebook.outcome o ON (((i.account_id = o.account_id) AND (i.operation_key = o.operation_key))))
+     LEFT JOIN duebook.proposed p ON (((i.account_id = p.account_id) AND (i.intent_id = p.intent_id))))
+     LEFT JOIN duebook.due d ON (((i.account_id = d.account_id) AND (i.intent_id = d.intent_id))))
+     LEFT JOIN duebook.held h ON (((i.account_id = h.account_id) AND (i.intent_id = h.intent_id))))
+     LEFT JOIN duebook.in_doubt u ON (((i.account_id = u.account_id) AND (i.intent_id = u.intent_id))))
+     LEFT JOIN LATERAL ( SELECT t.batch_id,
+            t.attempt_no,
+            t.due_at,
+            t.tries
+           FROM duebook.attempt t
+          WHERE ((t.account_id = i.account_id) AND (t.intent_id = i.intent_id))
+          ORDER BY t.attempt_no DESC
+         LIMIT 1) a ON (true))
+     LEFT JOIN duebook.batch b ON ((a.batch_id = b.batch_id)));
+
+COMMENT ON VIEW duebook_reports.intents IS 'Every promise to an account and where it stands now. One row per intent.';
+
+COMMENT ON COLUMN duebook_reports.intents.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.intents.payment_id IS 'Payment it is about, if one.';
+
+COMMENT ON COLUMN duebook_reports.intents.subject IS 'What it is about: payment:<payment>.';
+
+COMMENT ON COLUMN duebook_reports.intents.kind IS 'Kind, such as payment_settled.';
+
+COMMENT ON COLUMN duebook_reports.intents.channel IS 'Channel that carries it.';
+
+COMMENT ON COLUMN duebook_reports.intents.operation_key IS 'The idempotency key; unique in the account.';
+
+COMMENT ON COLUMN duebook_reports.intents.notify_at IS 'UTC instant at which it was promised to become due.';
+
+COMMENT ON COLUMN duebook_reports.intents.due_at IS 'UTC instant that counts now, after deferrals.';
+
+COMMENT ON COLUMN duebook_reports.intents.state IS 'proposed, scheduled, enqueued, unknown, held, sent, done or expired; lost is a violation.';
+
+COMMENT ON COLUMN duebook_reports.intents.reason IS 'Why it expired, is held or is unknown.';
+
+COMMENT ON COLUMN duebook_reports.intents.tries IS 'Tries burnt.';
+
+COMMENT ON COLUMN duebook_reports.intents.claims IS 'Claims so far.';
+
+COMMENT ON COLUMN duebook_reports.intents.give_up_at IS 'From here on it is too late.';
+
+COMMENT ON COLUMN duebook_reports.intents.provider_account IS 'Provider account whose evidence made it.';
+
+COMMENT ON COLUMN duebook_reports.intents.run_id IS 'Reconciliation run that made it.';
+
+COMMENT ON COLUMN duebook_reports.intents.ownership IS 'Mode in force when its change committed.';
+
+COMMENT ON COLUMN duebook_reports.intents.since IS 'Since when it stands where it stands.';
+
+COMMENT ON COLUMN duebook_reports.intents.created_at IS 'When it was written.';
+
+COMMENT ON COLUMN duebook_reports.intents.intent_id IS 'Identity, in the order of writing.';
+
+CREATE VIEW duebook_reports.ledger_vs_provider AS
+ SELECT p.account_id,
+    p.payment_id,
+    p.reference,
+    p.provider_account,
+    s.provider_accounts AS settled_by,
+    p.booked_status,
+    p.is_void,
+    duebook.settled_status(p.amount_minor, s.captured_minor, s.refunded_minor, s.charged_back_minor) AS settled_status,
+    p.currency,
+    p.amount_minor AS ledger_minor,
+    s.captured_minor AS provider_minor,
+    (s.captured_minor - p.amount_minor) AS difference_minor,
+    s.refunded_minor,
+    s.charged_back_minor,
+    s.pending_minor,
+    duebook.major_amount(p.amount_minor, p.currency, a.provider) AS ledger_amount,
+    duebook.major_amount(s.captured_minor, p.currency, a.provider) AS provider_amount,
+    duebook.major_amount((s.captured_minor - p.amount_minor), p.currency, a.provider) AS difference,
+    s.entry_count,
+    p.expected_at,
+    ((p.expected_at AT TIME ZONE 'UTC'::text))::date AS expected_on_utc,
+    ((p.expected_at AT TIME ZONE COALESCE(a.zone, 'UTC'::text)))::date AS expected_on_provider
+   FROM ((duebook.ledger_payment p
+     LEFT JOIN duebook.provider_account a ON ((p.provider_account = a.provider_account)))
+     CROSS JOIN LATERAL ( SELECT array_agg(DISTINCT o.provider_account) AS provider_accounts,
+            (COALESCE(sum(o.captured_minor) FILTER (WHERE (o.currency = p.currency)), (0)::numeric))::bigint AS captured_minor,
+            (COALESCE(sum(o.refunded_minor) FILTER (WHERE (o.currency = p.currency)), (0)::numeric))::bigint AS refunded_minor,
+            (COALESCE(sum(o.charged_back_minor) FILTER (WHERE (o.currency = p.currency)), (0)::numeric))::bigint AS charged_back_minor,
+            (COALESCE(sum(o.pending_minor) FILTER (WHERE (o.currency = p.currency)), (0)::numeric))::bigint AS pending_minor,
+            COALESCE(sum(o.entry_count), (0)::bigint) AS entry_count
+           FROM duebook.settled_position o
+          WHERE ((o.account_id = p.account_id) AND (o.payment_id = p.payment_id))) s);
+
+COMMENT ON VIEW duebook_reports.ledger_vs_provider IS 'Every booked payment with its settled side, summed over all provider accounts in the booked currency.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.payment_id IS 'Payment.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.reference IS 'Reference that settlement entries carry.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.provider_account IS 'Provider account that is to settle it; null: unrouted.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.settled_by IS 'Provider accounts that have evidence of it.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.booked_status IS 'Status as the books say it.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.is_void IS 'True: the books cancelled it.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.settled_status IS 'expected, partially_settled, settled, over_settled, partially_refunded, refunded, charged_back.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.currency IS 'Booked currency, of all amounts here.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.ledger_minor IS 'Expected amount, minor units.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.provider_minor IS 'Captured, minor units.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.difference_minor IS 'Captured less expected, minor units.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.refunded_minor IS 'Refunded, minor units.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.charged_back_minor IS 'Charged back, minor units.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.pending_minor IS 'Announced and not yet settled, minor units.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.ledger_amount IS 'Expected amount, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.provider_amount IS 'Captured, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.difference IS 'Captured less expected, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.entry_count IS 'Entries that stand behind it.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.expected_at IS 'When the settlement is expected.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.expected_on_utc IS 'Day of that in UTC.';
+
+COMMENT ON COLUMN duebook_reports.ledger_vs_provider.expected_on_provider IS 'Day of that in the provider''s zone.';
+
+CREATE VIEW duebook_reports.outcomes AS
+ SELECT account_id,
+    payment_id,
+    operation_key,
+    result,
+    reason,
+    intended_local,
+    zone,
+    due_at,
+    ended_at,
+    provider_message_id,
+    kind,
+    attempt_no,
+    intent_id,
+    ((ended_at AT TIME ZONE 'UTC'::text))::date AS ended_on_utc
+   FROM duebook.outcome o;
+
+COMMENT ON VIEW duebook_reports.outcomes IS 'How every operation key ended: exactly one permanent row a key.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.payment_id IS 'Payment it was about, if one.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.operation_key IS 'The idempotency key.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.result IS 'sent, done (an internal act) or expired.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.reason IS 'Why it expired.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.intended_local IS 'Nominal local time, for promises on a calendar.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.zone IS 'Zone of the nominal local time.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.due_at IS 'UTC due time that counted.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.ended_at IS 'When it ended.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.provider_message_id IS 'The provider''s id of the message, where sent.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.kind IS 'Kind of the intent.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.attempt_no IS 'Attempt that ended it; null when none was needed.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.intent_id IS 'Intent.';
+
+COMMENT ON COLUMN duebook_reports.outcomes.ended_on_utc IS 'UTC day on which it ended.';
+
+CREATE VIEW duebook_reports.reconciliation_runs AS
+ SELECT r.run_id,
+    r.provider_account,
+    r.scope,
+    r.mode,
+    r.as_of,
+    ((r.as_of AT TIME ZONE 'UTC'::text))::date AS as_of_on_utc,
+    ((r.as_of AT TIME ZONE a.zone))::date AS as_of_on_provider,
+    r.started_at,
+    r.committed_at,
+    (EXTRACT(epoch FROM (r.committed_at - r.started_at)))::numeric(12,3) AS duration_s,
+    r.triggered_by,
+    r.entries_new,
+    r.entries_changed,
+    r.entries_unchanged,
+    r.entries_stale,
+    r.quarantined,
+    r.matched,
+    r.pending,
+    r.discrepancies,
+    r.ledger_changes,
+    r.intents
+   FROM (duebook.reconciliation_run r
+     LEFT JOIN duebook.provider_account a ON ((r.provider_account = a.provider_account)));
+
+COMMENT ON VIEW duebook_reports.reconciliation_runs IS 'Committed reconciliation runs, one row each; a dry run leaves none.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.run_id IS 'Run.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.provider_account IS 'Account that was compared.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.scope IS 'full judges absence; payments and window only what is inside.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.mode IS 'Mode of the account when it ran.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.as_of IS 'Instant for which pending and missing were judged.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.as_of_on_utc IS 'Day of that in UTC.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.as_of_on_provider IS 'Day of that in the provider''s zone.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.started_at IS 'Database clock before the first byte was read.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.committed_at IS 'Database clock when it was applied.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.duration_s IS 'Seconds between the two.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.triggered_by IS 'Who or what asked for it.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.entries_new IS 'Entries seen for the first time.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.entries_changed IS 'Entries with a new current version.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.entries_unchanged IS 'Entries equal to their current version, rows of known files included.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.entries_stale IS 'Entries that an older source described.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.quarantined IS 'Rows that could not be read.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.matched IS 'Booked payments that match.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.pending IS 'Booked payments still inside the settlement promise.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.discrepancies IS 'Open discrepancies of the account after the run, by kind.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.ledger_changes IS 'Ledger changes written.';
+
+COMMENT ON COLUMN duebook_reports.reconciliation_runs.intents IS 'Intents written.';
+
+CREATE VIEW duebook_reports.settlement_batches AS
+ SELECT b.provider_account,
+    b.batch_ref,
+    b.currency,
+    b.sum_minor,
+    b.payout_minor,
+    b.difference_minor,
+    duebook.major_amount(b.sum_minor, b.currency, a.provider) AS sum,
+    duebook.major_amount(b.payout_minor, b.currency, a.provider) AS payout,
+    duebook.major_amount(b.difference_minor, b.currency, a.provider) AS difference,
+    b.entry_count,
+    b.status,
+    b.is_itemisable,
+    b.is_complete,
+    b.run_id,
+    b.updated_at,
+    ((b.updated_at AT TIME ZONE 'UTC'::text))::date AS updated_on_utc,
+    ((b.updated_at AT TIME ZONE a.zone))::date AS updated_on_provider
+   FROM (duebook.settlement_batch b
+     LEFT JOIN duebook.provider_account a ON ((b.provider_account = a.provider_account)));
+
+COMMENT ON VIEW duebook_reports.settlement_batches IS 'Settlement batches per net currency; a batch closes when its difference is 0.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.provider_account IS 'Account it belongs to.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.batch_ref IS 'The provider''s name of the batch or payout.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.currency IS 'Net currency.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.sum_minor IS 'Net of its entries without the payout, minor units.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.payout_minor IS 'Net of its payout rows (negative when paid out), minor units.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.difference_minor IS 'Their sum, minor units: 0 when the batch closes.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.sum IS 'The same as sum_minor in major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.payout IS 'The same as payout_minor in major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.difference IS 'The same as difference_minor in major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.entry_count IS 'Entries in it, the payout included.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.status IS 'closed, carried (no payout, 0: the balance moves on), open (not yet paid out), not_closed, not_itemisable.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.is_itemisable IS 'False for a payout whose entries the provider does not name.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.is_complete IS 'False while the provider may still name further entries.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.run_id IS 'Run that last changed it.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.updated_at IS 'When it last changed.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.updated_on_utc IS 'Day of that in UTC.';
+
+COMMENT ON COLUMN duebook_reports.settlement_batches.updated_on_provider IS 'Day of that in the provider''s zone.';
+
+CREATE VIEW duebook_reports.settlement_entries AS
+ SELECT v.provider_account,
+    v.entry_id,
+    v.version,
+    (v.version = e.version) AS is_current,
+    v.entry_type,
+    v.provider_type,
+    v.batch_ref,
+    v.payment_ref,
+    v.provider_payment_ref,
+        CASE
+            WHEN (v.version = e.version) THEN e.account_id
+            ELSE NULL::text
+        END AS account_id,
+        CASE
+            WHEN (v.version = e.version) THEN e.payment_id
+            ELSE NULL::text
+        END AS payment_id,
+    v.gross_minor,
+    v.fee_minor,
+    v.net_minor,
+    v.currency,
+    v.net_currency,
+    duebook.major_amount(v.gross_minor, v.currency, a.provider) AS gross,
+    duebook.major_amount(v.fee_minor, v.net_currency, a.provider) AS fee,
+    duebook.major_amount(v.net_minor, v.net_currency, a.provider) AS net,
+    v.entry_status,
+    v.occurred_at,
+    ((v.occurred_at AT TIME ZONE 'UTC'::text))::date AS occurred_on_utc,
+    ((v.occurred_at AT TIME ZONE a.zone))::date AS occurred_on_provider,
+    v.available_at,
+    ((v.available_at AT TIME ZONE 'UTC'::text))::date AS available_on_utc,
+    ((v.available_at AT TIME ZONE a.zone))::date AS available_on_provider,
+    v.source,
+    v.line_no,
+    v.run_id,
+    v.stored_at
+   FROM ((duebook.settlement_entry_version v
+     JOIN duebook.settlement_entry e ON (((v.provider_account = e.provider_account) AND (v.entry_id = e.entry_id))))
+     LEFT JOIN duebook.provider_account a ON ((v.provider_account = a.provider_account)));
+
+COMMENT ON VIEW duebook_reports.settlement_entries IS 'Money rows of the providers, every version; sum only rows with is_current. Amounts in minor units and exact major units.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.provider_account IS 'Account it belongs to.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.entry_id IS 'Stable identity at the provider.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.version IS 'Number of the version, from 1.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.is_current IS 'Whether this version counts.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.entry_type IS 'charge, refund, chargeback, chargeback_reversal, fee, payout, transfer, reserve, conversion, adjustment, other.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.provider_type IS 'The type as the provider wrote it.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.batch_ref IS 'Settlement batch or payout, once known.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.payment_ref IS 'Reference that booked payments are matched by.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.provider_payment_ref IS 'The provider''s own id of the payment.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.account_id IS 'Customer account whose payment claims it; null in suspense and for old versions.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.payment_id IS 'Payment that claims it; null in suspense and for old versions.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.gross_minor IS 'Gross, signed, minor units of currency.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.fee_minor IS 'Fee, positive when a cost, minor units of net_currency.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.net_minor IS 'Net, signed, minor units of net_currency.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.currency IS 'Gross currency.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.net_currency IS 'Currency of fee and net.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.gross IS 'Gross in major units of currency, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.fee IS 'Fee in major units of net_currency, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.net IS 'Net in major units of net_currency, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.entry_status IS 'pending: announced; settled: counts.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.occurred_at IS 'When it happened at the provider.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.occurred_on_utc IS 'Day of that in UTC.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.occurred_on_provider IS 'Day of that in the provider''s zone.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.available_at IS 'When the money is or was available, or booked.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.available_on_utc IS 'Day of that in UTC.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.available_on_provider IS 'Day of that in the provider''s zone.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.source IS 'File name, or api.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.line_no IS 'Line in that file, or position in the pull.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.run_id IS 'Run that stored this version.';
+
+COMMENT ON COLUMN duebook_reports.settlement_entries.stored_at IS 'When it was stored.';
+
 ALTER TABLE ONLY duebook.settlement_entry_version ATTACH PARTITION duebook.settlement_entry_version_default DEFAULT;
 
 ALTER TABLE ONLY duebook.alembic_version
@@ -3442,6 +4293,9 @@ GRANT ALL ON FUNCTION duebook.environment_refusal(p_name text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.expire_due(p_most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.expire_due(p_most integer) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.has_offset(p_text text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.has_offset(p_text text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) TO duebook_app;
 
@@ -3454,8 +4308,15 @@ GRANT ALL ON FUNCTION duebook.is_local_time(p_text text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.is_time(p_text text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.is_time(p_text text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.key_part(p_part text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) TO duebook_analyst;
 
 REVOKE ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) TO duebook_app;
@@ -3471,6 +4332,9 @@ GRANT ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) TO duebook_a
 
 REVOKE ALL ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) TO duebook_app;
@@ -3492,6 +4356,7 @@ GRANT ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) T
 
 REVOKE ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_analyst;
 
 REVOKE ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
@@ -3587,3 +4452,33 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_file TO duebook_ap
 GRANT USAGE ON SEQUENCE duebook.settlement_file_file_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.suppression TO duebook_app;
+
+GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.freshness TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.freshness TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.intent_timeline TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.intent_timeline TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.intents TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.intents TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.ledger_vs_provider TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.ledger_vs_provider TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.outcomes TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.outcomes TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.reconciliation_runs TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.reconciliation_runs TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.settlement_batches TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.settlement_batches TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.settlement_entries TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.settlement_entries TO duebook_analyst;

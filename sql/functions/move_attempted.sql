@@ -73,7 +73,8 @@ as $$
         select
             m.account_id, m.intent_id, m.reason, m.was_due_at, m.kind, m.channel, m.give_up_at,
             m.new_tries, m.attempt_no, m.safe_retry_until, m.detail,
-            coalesce(m.retest_at, pg_catalog.clock_timestamp())
+            -- Not later than its limit, at which it ends.
+            least(coalesce(m.retest_at, pg_catalog.clock_timestamp()), m.give_up_at)
         from moved as m
         where m.place = 'held'
         order by m.account_id, m.intent_id

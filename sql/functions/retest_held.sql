@@ -95,9 +95,11 @@ as $$
     postponed as (
         update duebook.held as h
         set
-            retest_at = j.now + case
-                when j.cause in ('poison', 'rescue_failed') then interval '10 minutes'
-                else interval '1 minute'
+            retest_at = case
+                when j.verdict = 'too_late' then j.now + interval '10 minutes'
+                when j.cause in ('poison', 'rescue_failed')
+                    then least(j.now + interval '10 minutes', j.give_up_at)
+                else least(j.now + interval '1 minute', j.give_up_at)
             end
         from judged as j
         where

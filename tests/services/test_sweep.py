@@ -522,6 +522,14 @@ class TestHeldAndTooLate:
         assert self.reasons(conn) == {("expired", "too_late"): 3}
         assert places(conn) == {"outcome": 3}
 
+    def test_what_is_tested_seldom_still_ends_at_its_limit(self, conn: Conn, run: Sweep) -> None:
+        add_due(conn, 1, give_up_in=timedelta(minutes=2))
+        conn.execute("update duebook.due set claims = 3")
+        run()
+        conn.execute("update duebook.held set retest_at = clock_timestamp()")
+        run()
+        assert value(conn, "select retest_at = give_up_at from duebook.held")
+
     def test_poison_waits_for_a_person(self, conn: Conn, run: Sweep) -> None:
         add_due(conn, 1)
         conn.execute("update duebook.due set claims = 3")
