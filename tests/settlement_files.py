@@ -23,11 +23,12 @@ from duebook.services.reconcile import ReconcileReport, ReconcileRequest, Source
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "settlements"
 
 ADYEN_HEADER = (
-    "Company Account,Merchant Account,Psp Reference,Merchant Reference,Payment Method,Creation Date,"
-    "TimeZone,Type,Modification Reference,Gross Currency,Gross Debit (GC),Gross Credit (GC),"
-    "Exchange Rate,Net Currency,Net Debit (NC),Net Credit (NC),Commission (NC),Markup (NC),"
-    "Scheme Fees (NC),Interchange (NC),Payment Method Variant,Modification Merchant Reference,"
-    "Batch Number,Reserved4,Reserved5,Reserved6,Reserved7,Reserved8,Reserved9,Reserved10"
+    "Company Account,Merchant Account,Psp Reference,Merchant Reference,Payment Method,"
+    "Creation Date,TimeZone,Type,Modification Reference,Gross Currency,Gross Debit (GC),"
+    "Gross Credit (GC),Exchange Rate,Net Currency,Net Debit (NC),Net Credit (NC),"
+    "Commission (NC),Markup (NC),Scheme Fees (NC),Interchange (NC),Payment Method Variant,"
+    "Modification Merchant Reference,Batch Number,Reserved4,Reserved5,Reserved6,Reserved7,"
+    "Reserved8,Reserved9,Reserved10"
 ).split(",")
 LEDGER_HEADER = (
     "account_id,payment_id,reference,amount_minor,currency,status,expected_at,provider_account,void"

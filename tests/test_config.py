@@ -50,8 +50,8 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
         (
             "provider_accounts.adyen.settle_within",
             "3 days",
-            "provider_accounts.adyen.settle_within = '3 days': expected an ISO 8601 duration such as"
-            " P3D or PT10M",
+            "provider_accounts.adyen.settle_within = '3 days': expected an ISO 8601 duration such"
+            " as P3D or PT10M",
         ),
         (
             "provider_accounts.adyen.mode",
@@ -92,7 +92,11 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
             "pigeon",
             "kinds.payment_missing.channel = 'pigeon': expected one of [channels]",
         ),
-        ("routing.default", "adyne", "routing: provider account 'adyne' is not in [provider_accounts]"),
+        (
+            "routing.default",
+            "adyne",
+            "routing: provider account 'adyne' is not in [provider_accounts]",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line_with_file_key_and_what_was_expected(
@@ -108,7 +112,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_one_line(tmp_path: Path) -> None
         load_config(tmp_path / "none.toml")
     path = tmp_path / "broken.toml"
     path.write_text("[kinds\n")
-    with pytest.raises(ConfigurationError, match="broken.toml: .*line 1"):
+    with pytest.raises(ConfigurationError, match=r"broken\.toml: .*line 1"):
         load_config(path)
 
 

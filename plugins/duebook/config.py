@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -325,19 +325,13 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _contradictions(config: Config) -> Any:
+def _contradictions(config: Config) -> Iterator[str]:
     for name, account in config.provider_accounts.items():
-        where = f"provider_accounts.{name}"
-        columns = account.columns
-        if account.provider == "csv" and columns is None:
-            yield f"{where}.columns is missing, which a csv provider needs"
-        if columns is not None and not (columns.gross or columns.debit or columns.credit):
-            yield f"{where}.columns: amount is missing (or debit and credit)"
-        if columns is not None and not isinstance(columns.entry_id, str):
-            if not 1 <= len(columns.entry_id) <= 3:
-                yield f"{where}.columns.entry_id: expected one to three columns"
-        if columns is not None and columns.decimal == columns.thousands:
-            yield f"{where}.columns: decimal and thousands are the same"
+        where = f"provider_accounts.{name}.columns"
+        if account.columns is not None:
+            yield from _column_contradictions(where, account.columns)
+        elif account.provider == "csv":
+            yield f"{where} is missing, which a csv provider needs"
     for kind, policy in config.kinds.items():
         if policy.channel not in config.channels:
             yield f"kinds.{kind}.channel = {policy.channel!r}: expected one of [channels]"
@@ -349,3 +343,12 @@ def _contradictions(config: Config) -> Any:
     for target in [*routed, config.routing.default]:
         if target is not None and target not in config.provider_accounts:
             yield f"routing: provider account {target!r} is not in [provider_accounts]"
+
+
+def _column_contradictions(where: str, columns: CsvColumns) -> Iterator[str]:
+    if not (columns.gross or columns.debit or columns.credit):
+        yield f"{where}: amount is missing (or debit and credit)"
+    if not isinstance(columns.entry_id, str) and not 1 <= len(columns.entry_id) <= 3:
+        yield f"{where}.entry_id: expected one to three columns"
+    if columns.decimal == columns.thousands:
+        yield f"{where}: decimal and thousands are the same"

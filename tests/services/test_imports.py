@@ -33,8 +33,14 @@ def test_only_what_differs_is_written(world: World) -> None:
     world.book(booked(1, 100), booked(2, 200))
     report = world.book(booked(1, 150), booked(2, 200), booked(3, 300))
     assert (report.added, report.changed, report.unchanged) == (1, 1, 1)
-    rows = world.rows("select payment_id, amount_minor, booked_version from duebook.ledger_payment order by 1")
-    assert [tuple(row.values()) for row in rows] == [("pay1", 150, 2), ("pay2", 200, 1), ("pay3", 300, 1)]
+    rows = world.rows(
+        "select payment_id, amount_minor, booked_version from duebook.ledger_payment order by 1"
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        ("pay1", 150, 2),
+        ("pay2", 200, 1),
+        ("pay3", 300, 1),
+    ]
 
 
 def test_major_amounts_are_exact_in_the_currency_s_decimals(world: World) -> None:
@@ -49,9 +55,13 @@ def test_major_amounts_are_exact_in_the_currency_s_decimals(world: World) -> Non
     assert report.quarantined == 0
     rows = world.rows("select amount_minor from duebook.ledger_payment order by payment_id")
     assert [row["amount_minor"] for row in rows] == [255768, 1500, 1234, -500]
-    assert world.value(
-        "select expected_at at time zone 'UTC' from duebook.ledger_payment where payment_id = 'p4'"
-    ).isoformat() == "2026-01-01T08:00:00"
+    assert (
+        world.value(
+            "select expected_at at time zone 'UTC' from duebook.ledger_payment"
+            " where payment_id = 'p4'"
+        ).isoformat()
+        == "2026-01-01T08:00:00"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +92,9 @@ def test_a_bad_row_is_named_and_the_good_ones_go_on(
     [fault] = report.faults
     assert (fault.line_no, fault.column, fault.reason) == (3, column, reason)
     assert fault.expected
-    kept = world.rows("select source_kind, line_no, column_name, reason from duebook.quarantined_row")
+    kept = world.rows(
+        "select source_kind, line_no, column_name, reason from duebook.quarantined_row"
+    )
     assert [tuple(r.values()) for r in kept] == [("ledger", 3, column, reason)]
 
 
@@ -98,13 +110,15 @@ def test_any_lower_case_word_is_a_status_and_case_does_not_matter(world: World) 
 
 
 def test_routing_rules_send_payments_that_name_no_account(world: World) -> None:
-    world.configure(routing={
-        "default": "paypal",
-        "rules": [
-            {"provider_account": "stripe", "reference_prefix": "ch_"},
-            {"provider_account": "adyen", "currency": "USD"},
-        ],
-    })
+    world.configure(
+        routing={
+            "default": "paypal",
+            "rules": [
+                {"provider_account": "stripe", "reference_prefix": "ch_"},
+                {"provider_account": "adyen", "currency": "USD"},
+            ],
+        }
+    )
     ledger(
         world,
         HEAD
@@ -126,11 +140,16 @@ def test_a_file_without_the_columns_leaves_route_and_void_as_they_are(world: Wor
 def test_the_last_line_about_a_payment_counts(world: World) -> None:
     report = world.book(booked(1, 100), booked(2, 200), booked(1, 300))
     assert (report.added, report.quarantined) == (2, 0)
-    assert world.value("select amount_minor from duebook.ledger_payment where payment_id = 'pay1'") == 300
+    assert (
+        world.value("select amount_minor from duebook.ledger_payment where payment_id = 'pay1'")
+        == 300
+    )
 
 
 def test_a_bom_and_crlf_and_a_quoted_newline_do_not_matter(world: World) -> None:
-    text = "\ufeff" + HEAD + 'a,p1,"r\n1",1.00,EUR,paid,2026-01-01\na,p2,r2,1.00,EUR,paid,2026-01-01\n'
+    text = (
+        "\ufeff" + HEAD + 'a,p1,"r\n1",1.00,EUR,paid,2026-01-01\na,p2,r2,1.00,EUR,paid,2026-01-01\n'
+    )
     report = ledger(world, text.replace("\n", "\r\n"))
     assert (report.added, report.quarantined) == (1, 1)  # a reference on two lines is no reference
     assert report.faults[0].line_no == 2
@@ -151,12 +170,19 @@ def test_a_file_that_can_not_be_read_is_refused(world: World, text: str, said: s
 
 def test_contacts_are_taken_and_changed(world: World) -> None:
     head = "account_id,channel,address,zone,locale,region\n"
-    first = contacts(world, head + "acme,email,a@example.com,Europe/Madrid,es,ES\nb,email,b@example.com,UTC,,\n")
+    first = contacts(
+        world, head + "acme,email,a@example.com,Europe/Madrid,es,ES\nb,email,b@example.com,UTC,,\n"
+    )
     assert (first.added, first.quarantined) == (2, 0)
-    again = contacts(world, head + "acme,email,a@example.org,Europe/Madrid,es,ES\nb,email,b@example.com,UTC,,\n")
+    again = contacts(
+        world, head + "acme,email,a@example.org,Europe/Madrid,es,ES\nb,email,b@example.com,UTC,,\n"
+    )
     assert (again.added, again.changed, again.unchanged) == (0, 1, 1)
     rows = world.rows("select account_id, address, locale from duebook.contact order by 1")
-    assert [tuple(r.values()) for r in rows] == [("acme", "a@example.org", "es"), ("b", "b@example.com", "en")]
+    assert [tuple(r.values()) for r in rows] == [
+        ("acme", "a@example.org", "es"),
+        ("b", "b@example.com", "en"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +198,9 @@ def test_contacts_are_taken_and_changed(world: World) -> None:
     ],
 )
 def test_a_bad_contact_is_named(world: World, row: str, column: str, reason: str) -> None:
-    report = contacts(world, f"account_id,channel,address,zone\n{row}\ngood,email,g@example.com,UTC\n")
+    report = contacts(
+        world, f"account_id,channel,address,zone\n{row}\ngood,email,g@example.com,UTC\n"
+    )
     assert (report.added, report.quarantined, report.exit_code) == (1, 1, 1)
     assert (report.faults[0].line_no, report.faults[0].column, report.faults[0].reason) == (
         2,

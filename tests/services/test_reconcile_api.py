@@ -1,4 +1,4 @@
-"""A provider that is read over its API: pending money, payouts, the cursor, and pages that break."""
+"""A provider that is read over its API: pending money, payouts, the cursor, broken pages."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ class FakeProvider:
             }
         )
         order = int((self.read_at or now).timestamp() * 1_000_000)
-        return FakePull(
-            self._pages(order), self.rejects, self.batches, Cursor(self.position)
-        )
+        return FakePull(self._pages(order), self.rejects, self.batches, Cursor(self.position))
 
     def _pages(self, order: int) -> Iterator[SettlementEntry]:
         for number, entry in enumerate(self.entries, start=1):
@@ -101,7 +99,9 @@ def provider(world: World) -> FakeProvider:
 
 def test_pending_then_available_is_one_change(world: World, provider: FakeProvider) -> None:
     world.go_live("2020-01-01T00:00:00Z", "stripe")
-    world.book(booked(1, 1000, reference="ch_a", provider_account="stripe", expected_at="2026-03-01"))
+    world.book(
+        booked(1, 1000, reference="ch_a", provider_account="stripe", expected_at="2026-03-01")
+    )
     provider.entries = [transaction("a", 1000, entry_status="pending")]
     first = world.reconcile(account="stripe")
     assert (first.entries_new, first.ledger_changes, first.pending) == (1, 0, 1)
@@ -131,9 +131,12 @@ def test_a_page_that_breaks_applies_nothing(world: World, provider: FakeProvider
     with pytest.raises(UnavailableError, match="dropped the connection"):
         world.reconcile(account="stripe")
     assert world.value("select count(*) from duebook.settlement_entry") == 0
-    assert world.value(
-        "select cursor_position from duebook.provider_account where provider_account = 'stripe'"
-    ) is None
+    assert (
+        world.value(
+            "select cursor_position from duebook.provider_account where provider_account = 'stripe'"
+        )
+        is None
+    )
     provider.breaks_after = None
     assert world.reconcile(account="stripe").entries_new == 5
 
@@ -155,10 +158,15 @@ def test_overlapping_pages_count_once_and_the_list_does_not_unset_the_payout(
     provider.entries, provider.batches = [transaction("a", 1000)], []
     second = world.reconcile(account="stripe")
     assert (second.entries_changed, second.entries_unchanged) == (0, 1)
-    assert world.value("select batch_ref from duebook.settlement_entry where payment_id = 'pay1'") == "po_1"
+    assert (
+        world.value("select batch_ref from duebook.settlement_entry where payment_id = 'pay1'")
+        == "po_1"
+    )
 
 
-def test_a_payout_is_open_until_its_rows_are_all_named(world: World, provider: FakeProvider) -> None:
+def test_a_payout_is_open_until_its_rows_are_all_named(
+    world: World, provider: FakeProvider
+) -> None:
     payout = transaction("p", -1000, entry_type="payout", payment_ref=None, batch_ref="po_1")
     provider.entries = [payout]
     provider.batches = [BatchFact("po_1", "EUR", True, False, "in_transit", None)]
@@ -186,7 +194,7 @@ def test_a_read_that_commits_late_is_older_than_what_was_confirmed_meanwhile(
     world: World, provider: FakeProvider
 ) -> None:
     world.book(booked(1, 1000, reference="ch_a", provider_account="stripe"))
-    early = datetime.now(UTC) - timedelta(minutes=5)
+    early = world.value("select clock_timestamp()") - timedelta(minutes=5)
     provider.entries, provider.read_at = [transaction("a", 1000)], early - timedelta(minutes=5)
     world.reconcile(account="stripe")
     provider.read_at = None

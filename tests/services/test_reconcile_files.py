@@ -67,7 +67,8 @@ def test_days_are_the_provider_s_as_well_as_utc(world: World) -> None:
 def test_fees_are_in_net_currency_and_a_debit_net_is_kept(world: World) -> None:
     world.reconcile(shared_file("adyen", "wmf_emptynetcredit.csv"))
     [row] = world.rows(
-        "select gross_minor, fee_minor, net_minor, currency, net_currency from duebook.settlement_entry"
+        "select gross_minor, fee_minor, net_minor, currency, net_currency"
+        " from duebook.settlement_entry"
     )
     assert tuple(row.values()) == (1000, 14, -3, "INR", "USD")
 

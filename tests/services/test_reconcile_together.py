@@ -261,7 +261,8 @@ def facts(world: World) -> dict[str, Any]:
     return {
         "positions": world.rows(
             "select account_id, payment_id, currency, captured_minor, refunded_minor,"
-            " charged_back_minor, fee_minor, net_minor from duebook.settled_position order by 1, 2, 3"
+            " charged_back_minor, fee_minor, net_minor from duebook.settled_position"
+            " order by 1, 2, 3"
         ),
         "statuses": world.rows(
             "select payment_id, settled_status from duebook_reports.ledger_vs_provider order by 1"

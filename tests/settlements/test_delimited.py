@@ -126,7 +126,7 @@ def test_a_multibyte_character_on_a_chunk_edge_is_no_error(
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no.csv: No such file or directory"):
+    with pytest.raises(InputError, match=r"no\.csv: No such file or directory"):
         scan_file(tmp_path / "no.csv", LAYOUT)
 
 

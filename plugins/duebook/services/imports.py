@@ -92,11 +92,12 @@ class ImportReport:
 
 
 def import_ledger(connect: Connect, path: Path, config: Config | None = None) -> ImportReport:
-    """Book the payments of a CSV file; `config` (default: the shipped one) routes and names accounts.
+    """Book the payments of a CSV file; `config` (default: the shipped one) knows the accounts.
 
-    Columns: account_id, payment_id, reference, amount_minor or amount (major units, exact), currency,
-    status, expected_at (UTC without an offset), optionally provider_account and void. Raises
-    InputError when the file can't be read as a whole, UnavailableError when the database is away.
+    Columns: account_id, payment_id, reference, amount_minor or amount (major units, exact),
+    currency, status, expected_at (UTC without an offset), optionally provider_account and void; a
+    payment that names no provider account is routed. Raises InputError when the file can't be read
+    as a whole, UnavailableError when the database is away.
     """
     columns = {name: name for name in _LEDGER_COLUMNS}
     what = (
@@ -106,7 +107,8 @@ def import_ledger(connect: Connect, path: Path, config: Config | None = None) ->
     file = scan_file(path, layout)
     if not {"amount", "amount_minor"} & set(file.fields):
         raise InputError(
-            f"{file.name}, line {file.header_line}: column 'amount_minor' is missing; expected {what}"
+            f"{file.name}, line {file.header_line}: column 'amount_minor' is missing; "
+            f"expected {what}"
         )
     with database_errors(), connect() as connection:
         return _import_ledger(connection, file, config or load_config())
@@ -250,7 +252,8 @@ def _report(connection: psycopg.Connection[Any], file: ScannedFile, counting: st
         counts = cursor.execute(query(counting)).fetchone()
         rejects = cursor.execute(query("count_rejects")).fetchone()
         faults = cursor.execute(query("list_import_faults")).fetchall()
-    assert counts is not None and rejects is not None, "a count returns one row"
+    assert counts is not None, "a count returns one row"
+    assert rejects is not None, "a count returns one row"
     report = ImportReport(
         file=file.name,
         added=counts["added"],

@@ -8,7 +8,7 @@ select
     f.value,
     f.reason,
     f.expected,
-    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [])::text
+    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text[])::text
 from suspect_row as q
 inner join booking_row as w on q.line_no = w.line_no
 inner join raw_row as r on q.line_no = r.line_no

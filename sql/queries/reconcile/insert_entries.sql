@@ -3,7 +3,15 @@
 insert into duebook.settlement_entry (
     provider_account, entry_id, version, entry_type, provider_type, batch_ref, payment_ref,
     provider_payment_ref, gross_minor, fee_minor, net_minor, currency, net_currency, entry_status,
-    occurred_at, available_at, source_order, source, file_id, line_no, source_hash, account_id, payment_id,
+    occurred_at,
+    available_at,
+    source_order,
+    source,
+    file_id,
+    line_no,
+    source_hash,
+    account_id,
+    payment_id,
     first_run_id, run_id
 )
 select

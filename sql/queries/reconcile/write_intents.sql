@@ -39,23 +39,25 @@ with drafted as (
             and d.account_id = c.account_id
             and d.payment_id = c.payment_id
             and d.change_kind = c.change_kind
-    cross join lateral (
-        values
-        (
-            'payment_settled',
-            c.change_kind = 'balance' and c.before_captured_minor <> c.after_captured_minor
-        ),
-        (
-            'payment_refunded',
-            c.change_kind = 'balance' and c.before_refunded_minor <> c.after_refunded_minor
-        ),
-        (
-            'payment_disputed',
-            c.change_kind = 'balance' and c.before_charged_back_minor <> c.after_charged_back_minor
-        ),
-        ('payment_missing', c.change_kind = 'missing'),
-        ('payment_cleared', c.change_kind = 'cleared')
-    ) as t (kind, is_touched)
+    cross join
+        lateral (
+            values
+            (
+                'payment_settled',
+                c.change_kind = 'balance' and c.before_captured_minor <> c.after_captured_minor
+            ),
+            (
+                'payment_refunded',
+                c.change_kind = 'balance' and c.before_refunded_minor <> c.after_refunded_minor
+            ),
+            (
+                'payment_disputed',
+                c.change_kind = 'balance'
+                and c.before_charged_back_minor <> c.after_charged_back_minor
+            ),
+            ('payment_missing', c.change_kind = 'missing'),
+            ('payment_cleared', c.change_kind = 'cleared')
+        ) as t (kind, is_touched)
     inner join duebook.intent_kind as k on t.kind = k.kind and k.enabled
     where
         t.is_touched
@@ -115,4 +117,4 @@ proposal as (
 )
 
 select count(*) as intents
-from promised as p;
+from promised;

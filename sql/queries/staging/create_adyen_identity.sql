@@ -1,6 +1,6 @@
 -- name: create_adyen_identity
--- Of every raw row: its identity as in stage_adyen (null: a row of the account), and a fingerprint of
--- the text that stage_adyen reads.
+-- Of every raw row: its identity as in stage_adyen (null: a row of the account), and a fingerprint
+-- of the text that stage_adyen reads.
 create temporary view raw_identity as
 select
     r.source_no,

@@ -6,7 +6,7 @@ with blank as (
     where
         r.source_no = q.source_no
         and r.line_no = q.line_no
-        and jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [] = '{}'
+        and jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text[] = '{}'
     returning r.source_no, r.line_no
 )
 

@@ -1,6 +1,7 @@
 -- name: list_candidates
--- With :is_filtered only rows whose text is not that of the current version of their entry: a million
--- unchanged rows need no parsing. Rows of the account, which have no identity yet, are always read.
+-- With :is_filtered only rows whose text is not that of the current version of their entry: a
+-- million unchanged rows need no parsing. Rows of the account, which have no identity yet, are
+-- always read.
 insert into candidate_row (source_no, line_no, source_hash)
 select
     i.source_no,

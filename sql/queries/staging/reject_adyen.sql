@@ -9,7 +9,7 @@ select
     f.value,
     f.reason,
     f.expected,
-    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [])::text
+    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text[])::text
 from suspect_row as q
 inner join raw_row as r on q.source_no = r.source_no and q.line_no = r.line_no
 left join staged_exponent as g on r.gross_currency = g.currency
@@ -27,7 +27,9 @@ cross join lateral (
         ),
         (
             2, 'Batch Number', r.batch_number,
-            case when r.batch_number !~ '^[0-9]{1,18}$' or r.batch_number is null then 'not a number' end,
+            case
+                when r.batch_number !~ '^[0-9]{1,18}$' or r.batch_number is null then 'not a number'
+            end,
             'the number of the batch'
         ),
         (

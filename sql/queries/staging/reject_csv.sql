@@ -9,7 +9,7 @@ select
     f.value,
     f.reason,
     f.expected,
-    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text [])::text
+    (jsonb_strip_nulls(to_jsonb(r)) - '{source_no,line_no}'::text[])::text
 from suspect_row as q
 inner join csv_row as w on q.source_no = w.source_no and q.line_no = w.line_no
 inner join raw_row as r on q.source_no = r.source_no and q.line_no = r.line_no

@@ -71,7 +71,7 @@ from (
         case when not m.is_account_row then m.merchant_reference end as payment_ref,
         m.psp_reference as provider_payment_ref,
         case when m.has_gross then m.gross * m.gross_factor else m.net * m.net_factor end::bigint
-        as gross_minor,
+            as gross_minor,
         (m.fee * m.net_factor)::bigint as fee_minor,
         (m.net * m.net_factor)::bigint as net_minor,
         case when m.has_gross then m.gross_currency else m.net_currency end as currency,
@@ -101,8 +101,12 @@ from (
         or m.longest_reference > 200
         or (scale(m.net) > m.net_exponent and min_scale(m.net) > m.net_exponent)
         or (scale(m.fee) > m.net_exponent and min_scale(m.fee) > m.net_exponent)
-        or (m.has_gross and scale(m.gross) > m.gross_exponent and min_scale(m.gross) > m.gross_exponent)
-        as is_suspect
+        or (
+            m.has_gross
+            and scale(m.gross) > m.gross_exponent
+            and min_scale(m.gross) > m.gross_exponent
+        )
+            as is_suspect
     from (
         select
             r.source_no,
@@ -125,7 +129,7 @@ from (
             n.exponent as net_exponent,
             r.has_odd_text,
             r.psp_reference is not null and coalesce(r.gross_credit, r.gross_debit) is not null
-            as has_gross,
+                as has_gross,
             coalesce(r.net_credit, r.net_debit) is not null
             or coalesce(lower(r.type) like '%externally', false) as has_net,
             greatest(

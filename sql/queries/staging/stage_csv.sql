@@ -1,6 +1,6 @@
 -- name: stage_csv
--- Rows of a mapped CSV as entries. What has no column: fee is gross less net, net is gross less fee,
--- status is settled, source order is arrival. Rows whose status is ignored are left out.
+-- Rows of a mapped CSV as entries. What has no column: fee is gross less net, net is gross less
+-- fee, status is settled, source order is arrival. Rows whose status is ignored are left out.
 -- With :is_filtered only rows are laid down that differ from the current version of their entry.
 -- The subqueries end in `offset 0` so that an expression is computed once a row.
 insert into staged_entry (
@@ -161,7 +161,8 @@ from (
                 c.*,
                 q.source_hash,
                 coalesce(
-                    translate(concat(c.gross, c.credit, c.debit, c.fee, c.net), '0123456789.-', '') <> ''
+                    translate(concat(c.gross, c.credit, c.debit, c.fee, c.net), '0123456789.-', '')
+                    <> ''
                     or translate(c.occurred, '0123456789-: .+', '') not in ('', 'T', 'Z', 'TZ')
                     or translate(coalesce(c.updated, ''), '0123456789-: .+', '')
                     not in ('', 'T', 'Z', 'TZ')
