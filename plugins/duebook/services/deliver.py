@@ -212,12 +212,19 @@ class Sender:
         """The most messages that a window of `channel` may hold."""
         return self._options.window_messages.get(channel, self._options.default_window)
 
-    def transact(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+    def transact(
+        self,
+        work: Callable[[psycopg.Connection[Any]], T],
+        *,
+        reconnect_for: timedelta | None = None,
+    ) -> T:
         """Run `work`, which is safe to repeat, over a connection that is made again when lost.
 
-        Raises UnavailableError when the database stays away for `reconnect_for`.
+        Raises UnavailableError when the database stays away for `reconnect_for`, by default the
+        options'.
         """
-        deadline = boottime() + self._options.reconnect_for.total_seconds()
+        patience = self._options.reconnect_for if reconnect_for is None else reconnect_for
+        deadline = boottime() + patience.total_seconds()
         pause, repeats = 0.05, 0
         while True:
             try:

@@ -138,7 +138,10 @@ def sweep(
     with _stop_signals(request.should_stop) as should_stop:
         options = _options(request, channels, config)
         with Sender(connect, options, channels, should_stop) as sender:
-            sender.transact(lambda conn: _require_permission(conn, request))
+            # With nothing in hand there is nothing to wait for: the next sweep is the retry.
+            sender.transact(
+                lambda conn: _require_permission(conn, request), reconnect_for=timedelta(0)
+            )
             chores = _Chores()
             _send_all(sender, request, chores, should_stop)
             backlog, oldest_due_s = sender.transact(lambda conn: _backlog(conn, request))
