@@ -16,7 +16,7 @@ import pytest
 from duebook.channels.noop import NoopChannel
 from duebook.db.connect import connect_url
 from duebook.db.sql import query
-from duebook.errors import ConfigurationError, RefusedError
+from duebook.errors import ConfigurationError, RefusedError, UnavailableError
 from duebook.services.sweep import SweepReport, SweepRequest, sweep
 from tests.due_work import add_due, places, value
 
@@ -613,3 +613,12 @@ def test_next_due_at_looks_past_a_pause(conn: Conn) -> None:
     assert value(conn, look) == value(
         conn, "select min(due_at) from duebook.due where channel = 'noop'"
     )
+
+
+def test_a_database_that_is_away_when_a_sweep_begins_is_not_waited_for() -> None:
+    def away() -> psycopg.Connection[Any]:
+        raise UnavailableError("the database is away")
+
+    # Its default patience, for a sender with a batch in hand, is beyond the test's own time limit.
+    with pytest.raises(UnavailableError, match="is away"):
+        sweep(away, SweepRequest(environment="test", reconnect_for=timedelta(hours=1)), {})
