@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from duebook.db.connect import Limits, connect_url
 from duebook.errors import UnavailableError
+from duebook.services.reconcile import ReconcileRequest, reconcile
 from tests.settlement_files import (
     ADYEN_HEADER,
     World,
@@ -104,6 +107,23 @@ def test_both_runs_committing_at_once_end_settled(world: World) -> None:
         ("partially_settled", "settled"),
     ]
     assert world.value("select count(*) from duebook.intent") == 2
+
+
+def test_an_account_that_stays_held_is_said_in_one_line(world: World) -> None:
+    world.reconcile()
+
+    def impatient() -> psycopg.Connection[Any]:
+        return connect_url(world.url, autocommit=True, limits=Limits(lock=1))
+
+    with world.connect() as gate:
+        gate.autocommit = False
+        gate.execute("select from duebook.provider_account for update")
+        with pytest.raises(
+            UnavailableError, match="another run or import holds what a run of adyen"
+        ):
+            reconcile(impatient, ReconcileRequest("adyen"), world.config, world.source)
+        gate.rollback()
+    assert world.value("select count(*) from duebook.reconciliation_run") == 1
 
 
 def test_one_file_given_to_two_runs_at_once_is_taken_once(world: World) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import psycopg
+import psycopg.errors
 import psycopg.rows
 import structlog
 from psycopg.types.json import Jsonb
@@ -160,6 +161,11 @@ def reconcile(
     try:
         with connect() as connection:
             return _Run(connection, request, config, source_factory, progress or _silent).execute()
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+        raise UnavailableError(
+            f"another run or import holds what a run of {request.account} needs; nothing was "
+            "applied, try again"
+        ) from None
     except psycopg.Error as error:
         if is_away(error):
             raise unavailable(error) from error

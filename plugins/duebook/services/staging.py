@@ -333,6 +333,7 @@ def stage_api(
         query("put_staged_source"),
         {"source_no": API_SOURCE_NO, "name": "api", "sha256": None, "size_bytes": 0},
     )
+    connection.execute(query("lift_time_limit"))
     with connection.cursor() as cursor, cursor.copy(query("copy_staged_entries")) as copy:
         for count, entry in enumerate(pull.entries, start=1):
             copy.write_row(
@@ -360,6 +361,7 @@ def stage_api(
             )
             if count % _ENTRIES_PER_REPORT == 0:
                 progress("entries", count, None)
+    connection.execute(query("restore_time_limit"))
     _keep_api_facts(connection, pull)
     return Staged(cursor=pull.cursor, unknown_types=_unknown_types(connection))
 

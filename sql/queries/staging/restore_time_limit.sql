@@ -1,0 +1,3 @@
+-- name: restore_time_limit
+-- What comes after a pull is ours again.
+reset statement_timeout;
