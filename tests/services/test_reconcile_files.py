@@ -378,3 +378,27 @@ def test_a_mapped_batch_is_open_until_its_payout(world: World) -> None:
         world.text(head + sale + "2,out,-10.00,EUR,2026-04-02,p1\n"), account="bank"
     )
     assert [batch.status for batch in second.batches] == ["closed"]
+
+
+def test_a_row_left_out_as_unchanged_still_counts_beside_another(world: World) -> None:
+    mapped(world, amount="Amount", type="Type")
+    head = "Id,Type,Amount,Cur,Date\n"
+    row = "1,sale,10.00,EUR,2026-04-01\n"
+    world.reconcile(world.text(head + row), account="bank")
+    same = world.reconcile(world.text(head + row.replace("10", "9") + row), account="bank")
+    assert (same.entries_new, same.entries_changed) == (0, 0)
+    other = world.reconcile(world.text(head + row + row.replace("10", "9")), account="bank")
+    assert other.entries_changed == 1
+    assert world.value("select gross_minor from duebook.settlement_entry") == 900
+
+
+def test_the_same_text_means_something_else_under_another_configuration(world: World) -> None:
+    mapped(world, amount="Amount", type="Type")
+    row = "Id,Type,Amount,Cur,Date\n1,hold,10.00,EUR,2026-04-01\n"
+    world.reconcile(world.text(row), account="bank")
+    assert world.value("select entry_type from duebook.settlement_entry") == "other"
+    account = world.config.provider_accounts["bank"].model_dump(by_alias=True)
+    world.configure(provider_accounts={"bank": {**account, "types": {"hold": "reserve"}}})
+    report = world.reconcile(world.text(row + "\n"), account="bank")
+    assert report.entries_changed == 1
+    assert world.value("select entry_type from duebook.settlement_entry") == "reserve"
