@@ -181,7 +181,8 @@ begin
     where f.ends;
     if v_written <> v_expected then
         -- A key ended between the two statements: the repeated flush sees it, and keeps it as late.
-        raise exception 'a key ended while its flush was written' using errcode = 'serialization_failure';
+        raise exception 'a key ended while its flush was written'
+            using errcode = 'serialization_failure';
     end if;
 
     return query
@@ -580,7 +581,8 @@ CREATE FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp wi
             else
                 p_budget.refilled_at
                 + interval '1 minute'
-                * (duebook.whole_tokens(p_budget, p_at)::double precision / p_budget.refill_per_minute)
+                * (duebook.whole_tokens(p_budget, p_at)::double precision
+                    / p_budget.refill_per_minute)
         end;
 $$;
 
@@ -737,7 +739,7 @@ declare
     v_account_ids text[];
     v_intent_ids bigint[];
 begin
-    -- A claim that holds the row is waited for; if it took the row, the request below is for its gate.
+    -- A claim that holds the row is waited for; if it took it, the request below is for its gate.
     with given as materialized (
         select g.account_id, g.intent_id
         from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
@@ -1682,7 +1684,10 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
         where
             h.account_id = j.account_id
             and h.intent_id = j.intent_id
-            and (j.verdict in ('due', 'gone') or (j.verdict = 'too_late' and j.operation_key is not null))
+            and (
+                j.verdict in ('due', 'gone')
+                or (j.verdict = 'too_late' and j.operation_key is not null)
+            )
     ),
     postponed as (
         update duebook.held as h
@@ -1827,7 +1832,8 @@ CREATE FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp wit
             greatest(
                 0,
                 pg_catalog.floor(
-                    extract(epoch from p_at - p_budget.refilled_at) * p_budget.refill_per_minute / 60
+                    extract(epoch from p_at - p_budget.refilled_at)
+                    * p_budget.refill_per_minute / 60
                 )
             )
         )::bigint;

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -46,6 +46,68 @@ def add_kind(
     )
 
 
+_CONTACTS: Final = """
+insert into duebook.contact (account_id, channel, address, zone)
+select %(prefix)s || lpad(a::text, 6, '0'), %(channel)s, 'x@example.test', 'UTC'
+from generate_series(0, %(accounts)s - 1) as a
+on conflict do nothing
+"""
+
+_INTENTS: Final = """
+with wanted as (
+    select
+        %(prefix)s || lpad((g %% %(accounts)s)::text, 6, '0') as account_id,
+        %(prefix)s || g as payment_id,
+        g
+    from generate_series(
+        %(first)s::integer, %(first)s::integer + %(count)s::integer - 1
+    ) as g
+),
+booked as (
+    insert into duebook.ledger_payment (
+        account_id, payment_id, reference, amount_minor, currency, booked_status,
+        expected_at
+    )
+    select account_id, payment_id, 'ref-' || payment_id, 4200, 'EUR', 'open', now()
+    from wanted
+    where %(with_books)s
+),
+changed as (
+    insert into duebook.ledger_change (
+        account_id, payment_id, run_id, provider_account, change_kind, before_status,
+        after_status, currency, before_captured_minor, after_captured_minor,
+        before_refunded_minor, after_refunded_minor, before_charged_back_minor,
+        after_charged_back_minor, evidence_at
+    )
+    select
+        account_id, payment_id, 1, 'stripe', 'balance', 'pending', 'settled', 'EUR', 0,
+        4200, 0, 0, 0, 0, now()
+    from wanted
+    where %(with_books)s
+    returning account_id, payment_id, change_id
+),
+made as (
+    insert into duebook.intent (
+        account_id, operation_key, kind, subject, payment_id, channel, notify_at,
+        give_up_at, ownership, change_id
+    )
+    select
+        w.account_id,
+        %(kind)s || ':' || %(channel)s || ':stripe:' || payment_id || ':t' || g || ':v1',
+        %(kind)s, 'payment:' || payment_id, payment_id, %(channel)s,
+        clock_timestamp() + %(due_in)s, clock_timestamp() + %(give_up_in)s, 'live',
+        c.change_id
+    from wanted as w
+    left join changed as c using (account_id, payment_id)
+    order by g
+    returning *
+)
+insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
+select account_id, intent_id, notify_at, kind, channel, give_up_at
+from made
+"""
+
+
 def add_due(
     conn: Conn,
     count: int,
@@ -64,68 +126,11 @@ def add_due(
     add_kind(conn, kind, channel)
     if with_contact:
         conn.execute(
-            """
-            insert into duebook.contact (account_id, channel, address, zone)
-            select %(prefix)s || lpad(a::text, 6, '0'), %(channel)s, 'x@example.test', 'UTC'
-            from generate_series(0, %(accounts)s - 1) as a
-            on conflict do nothing
-            """,
+            _CONTACTS,
             {"prefix": prefix, "channel": channel, "accounts": accounts},
         )
     conn.execute(
-        """
-        with wanted as (
-            select
-                %(prefix)s || lpad((g %% %(accounts)s)::text, 6, '0') as account_id,
-                %(prefix)s || g as payment_id,
-                g
-            from generate_series(
-                %(first)s::integer, %(first)s::integer + %(count)s::integer - 1
-            ) as g
-        ),
-        booked as (
-            insert into duebook.ledger_payment (
-                account_id, payment_id, reference, amount_minor, currency, booked_status,
-                expected_at
-            )
-            select account_id, payment_id, 'ref-' || payment_id, 4200, 'EUR', 'open', now()
-            from wanted
-            where %(with_books)s
-        ),
-        changed as (
-            insert into duebook.ledger_change (
-                account_id, payment_id, run_id, provider_account, change_kind, before_status,
-                after_status, currency, before_captured_minor, after_captured_minor,
-                before_refunded_minor, after_refunded_minor, before_charged_back_minor,
-                after_charged_back_minor, evidence_at
-            )
-            select
-                account_id, payment_id, 1, 'stripe', 'balance', 'pending', 'settled', 'EUR', 0,
-                4200, 0, 0, 0, 0, now()
-            from wanted
-            where %(with_books)s
-            returning account_id, payment_id, change_id
-        ),
-        made as (
-            insert into duebook.intent (
-                account_id, operation_key, kind, subject, payment_id, channel, notify_at,
-                give_up_at, ownership, change_id
-            )
-            select
-                w.account_id,
-                %(kind)s || ':' || %(channel)s || ':stripe:' || payment_id || ':t' || g || ':v1',
-                %(kind)s, 'payment:' || payment_id, payment_id, %(channel)s,
-                clock_timestamp() + %(due_in)s, clock_timestamp() + %(give_up_in)s, 'live',
-                c.change_id
-            from wanted as w
-            left join changed as c using (account_id, payment_id)
-            order by g
-            returning *
-        )
-        insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
-        select account_id, intent_id, notify_at, kind, channel, give_up_at
-        from made
-        """,
+        _INTENTS,
         {
             "prefix": prefix,
             "accounts": accounts,

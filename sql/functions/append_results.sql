@@ -90,7 +90,8 @@ begin
     where f.ends;
     if v_written <> v_expected then
         -- A key ended between the two statements: the repeated flush sees it, and keeps it as late.
-        raise exception 'a key ended while its flush was written' using errcode = 'serialization_failure';
+        raise exception 'a key ended while its flush was written'
+            using errcode = 'serialization_failure';
     end if;
 
     return query

@@ -15,7 +15,8 @@ as $$
             else
                 p_budget.refilled_at
                 + interval '1 minute'
-                * (duebook.whole_tokens(p_budget, p_at)::double precision / p_budget.refill_per_minute)
+                * (duebook.whole_tokens(p_budget, p_at)::double precision
+                    / p_budget.refill_per_minute)
         end;
 $$;
 comment on function duebook.counted_until(duebook.budget, timestamptz) is

@@ -17,7 +17,7 @@ declare
     v_account_ids text[];
     v_intent_ids bigint[];
 begin
-    -- A claim that holds the row is waited for; if it took the row, the request below is for its gate.
+    -- A claim that holds the row is waited for; if it took it, the request below is for its gate.
     with given as materialized (
         select g.account_id, g.intent_id
         from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)

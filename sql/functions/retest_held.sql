@@ -90,7 +90,10 @@ as $$
         where
             h.account_id = j.account_id
             and h.intent_id = j.intent_id
-            and (j.verdict in ('due', 'gone') or (j.verdict = 'too_late' and j.operation_key is not null))
+            and (
+                j.verdict in ('due', 'gone')
+                or (j.verdict = 'too_late' and j.operation_key is not null)
+            )
     ),
     postponed as (
         update duebook.held as h

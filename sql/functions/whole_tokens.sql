@@ -11,7 +11,8 @@ as $$
             greatest(
                 0,
                 pg_catalog.floor(
-                    extract(epoch from p_at - p_budget.refilled_at) * p_budget.refill_per_minute / 60
+                    extract(epoch from p_at - p_budget.refilled_at)
+                    * p_budget.refill_per_minute / 60
                 )
             )
         )::bigint;
