@@ -140,9 +140,11 @@ def apply(
 def ledger_import(file: Path, as_json: AsJson = False) -> None:
     """Import booked payments from CSV; bad rows are named and kept, good ones applied."""
     from duebook.services.imports import import_ledger
+    from duebook.services.operate import load_configuration
 
     session = open_session(as_json)
-    report = import_ledger(session.connect(), file)
+    config = load_configuration(session.settings)
+    report = import_ledger(session.connect(), file, config)
     session.show(report.to_json(), "import")
     raise typer.Exit(report.exit_code)
 

@@ -206,8 +206,9 @@ def prepare(demo: Demo, now: datetime) -> Books:
         ),
         encoding="utf-8",
     )
-    apply_config(demo.connect, load_configuration(demo.settings), by=demo.settings.operator)
-    booked = [import_ledger(demo.connect, path) for path in books.ledgers]
+    config = load_configuration(demo.settings)
+    apply_config(demo.connect, config, by=demo.settings.operator)
+    booked = [import_ledger(demo.connect, path, config) for path in books.ledgers]
     contacts = [import_contacts(demo.connect, path) for path in books.contacts]
     demo.say(
         f"imported {sum(r.added for r in booked)} booked payments "
