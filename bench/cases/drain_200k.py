@@ -38,8 +38,8 @@ class Drain:
     rows = 200_000
     goals: Mapping[int, float] = {1: 0.35, 200: 0.35, 5_000: 0.2}
     senders = 2
-    batch_size = 5_000
-    window_messages = 5_000
+    batch_size = 10_000
+    window_messages = 10_000
     queue_batch_size = 1_000
 
     def run(self, bench: Bench) -> list[Row]:

@@ -17,6 +17,7 @@ from bench.statements import statement
 def main() -> None:
     wanted = options()
     rows, batch = int(wanted["rows"]), int(wanted["batch_size"])
+    attempts, outcomes = statement("append_attempts"), statement("append_outcomes")
     step = batch * int(wanted["processes"])
     with psycopg.connect(database_url(), autocommit=True) as connection:
 
@@ -29,8 +30,8 @@ def main() -> None:
                     "accounts": int(wanted["accounts"]),
                 }
                 with connection.transaction():
-                    connection.execute(statement("append_attempts"), chunk)
-                    connection.execute(statement("append_outcomes"), chunk)
+                    connection.execute(attempts, chunk)
+                    connection.execute(outcomes, chunk)
                 appended += chunk["last"] - first + 1
             return {"appended": appended}
 

@@ -8,6 +8,7 @@ from typing import Any
 from bench.peers.starting_line import database_url, options, run_from_common_start
 from bench.server import connector
 from duebook.channels.noop import NoopChannel
+from duebook.db.sql import query
 from duebook.services.sweep import SweepRequest, sweep
 
 
@@ -22,6 +23,7 @@ def main() -> None:
     connect = connector(database_url())
     channels = {"noop": NoopChannel()}
     connect().close()
+    query("claim_batch")
     profile = wanted.get("profile")
 
     def drain() -> dict[str, Any]:

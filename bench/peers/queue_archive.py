@@ -15,15 +15,14 @@ from bench.statements import statement
 
 def main() -> None:
     most = {"most": int(options()["batch_size"])}
+    read, archive = statement("read_messages"), statement("archive_messages")
     with psycopg.connect(database_url(), autocommit=True) as connection:
 
         def drain() -> dict[str, Any]:
             archived = 0
-            while messages := connection.execute(
-                statement("read_messages"), most, prepare=True
-            ).fetchall():
+            while messages := connection.execute(read, most, prepare=True).fetchall():
                 done = connection.execute(
-                    statement("archive_messages"),
+                    archive,
                     {"msg_ids": [message[0] for message in messages]},
                     prepare=True,
                 )
