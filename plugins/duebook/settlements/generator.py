@@ -198,24 +198,11 @@ def generate_adyen_settlement(
     )
     path = folder / f"settlement_detail_report_batch_{batch_number}.csv"
     rows = _write_rows(path, ADYEN_COLUMNS, batch.rows())
-    ledger_path, contacts_path = (
-        folder / f"{name}.csv"
-        for name in (f"ledger_batch_{batch_number}", f"contacts_{account_prefix}")
-    )
-    booked = (
-        BookedPayment(
-            account_id=f"{account_prefix}-{number % accounts:05d}",
-            payment_id=f"{batch_number}-{number:08d}",
-            reference=batch.reference(number),
-            amount_minor=batch.amount(number),
-            currency=currency,
-            status=batch.booked_status(number),
-        )
-        for number in range(payments)
-    )
+    ledger_path = folder / f"ledger_batch_{batch_number}.csv"
+    contacts_path = folder / f"contacts_{account_prefix}.csv"
     ledger_rows = write_ledger(
         ledger_path,
-        booked,
+        batch.booked_payments(account_prefix, accounts),
         payments=payments,
         expected_at=datetime.combine(day, time(23, 0), UTC),
         provider_account=provider_account,
@@ -270,6 +257,18 @@ class _AdyenBatch:
     def refund(self, number: int) -> int:
         amount = self.amount(number)
         return amount if self.draw(number, 1) % 2 else amount // 3
+
+    def booked_payments(self, account_prefix: str, accounts: int) -> Iterator[BookedPayment]:
+        """What the books hold for the batch's payments."""
+        for number in range(self.payments):
+            yield BookedPayment(
+                account_id=f"{account_prefix}-{number % accounts:05d}",
+                payment_id=f"{self.number}-{number:08d}",
+                reference=self.reference(number),
+                amount_minor=self.amount(number),
+                currency=self.currency,
+                status=self.booked_status(number),
+            )
 
     def booked_status(self, number: int) -> str:
         if self.is_charged_back(number):

@@ -32,5 +32,8 @@ select
     ) as source_hash
 from raw_row as r
 cross join staged_salt as k
-left join staged_status as u on lower(r.status) = u.provider_status
-where u.entry_status is distinct from 'ignored';
+where
+    not exists (
+        select from staged_status as u
+        where u.entry_status = 'ignored' and lower(r.status) = u.provider_status
+    );
