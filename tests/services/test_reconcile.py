@@ -384,6 +384,14 @@ def test_an_older_as_of_is_refused_but_for_a_dry_run(world: World) -> None:
     assert world.value("select last_full_as_of from duebook.provider_account") == newer
 
 
+def test_an_as_of_over_a_year_ahead_is_refused_and_later_nights_go_on(world: World) -> None:
+    clock = world.value("select clock_timestamp()")
+    with pytest.raises(RefusedError, match="over a year ahead"):
+        world.reconcile(as_of=clock + timedelta(days=400))
+    assert world.reconcile(as_of=clock + timedelta(days=400), dry_run=True).run_id is None
+    assert world.reconcile().as_of < clock + timedelta(days=1)
+
+
 def test_a_dry_run_shows_all_and_writes_nothing(world: World) -> None:
     world.book(booked(1, 1000))
     tables = world.rows(

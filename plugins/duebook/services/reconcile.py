@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -37,6 +37,8 @@ Scope = Literal["full", "payments"]
 
 _API_PROVIDERS: Final = ("stripe",)
 _MANY_ROWS: Final = 20_000
+# Later runs are never judged as of an earlier instant, so a mistyped year would last for ever.
+_FURTHEST_AS_OF: Final = timedelta(days=366)
 _RUN_TABLES: Final = (
     "create_staged_duplicate",
     "create_superseded_entry",
@@ -309,6 +311,12 @@ class _Run:
             raise RefusedError(
                 f"--as-of {as_of.isoformat()} is older than the last full run of "
                 f"{self._request.account} ({last.isoformat()}); look at it with --dry-run"
+            )
+        is_stated = is_order_kept and self._request.as_of is not None
+        if is_stated and as_of > started["as_of"] + _FURTHEST_AS_OF:
+            raise RefusedError(
+                f"--as-of {as_of.isoformat()} is over a year ahead, and every later run of "
+                f"{self._request.account} would be judged by it; look at it with --dry-run"
             )
         self._values |= {
             "run_id": started["run_id"],
