@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from duebook.airflow.api import AirflowApi
+from duebook.airflow.api import FINISHED_STATES, AirflowApi
 from duebook.airflow.stack import LocalStack
 from duebook.db.connect import connect_url
 from duebook.db.embedded import EmbeddedServer
@@ -162,6 +162,16 @@ def counts_of(api: AirflowApi, run_id: str) -> dict[str, dict[str, Any]]:
         for account, task in reconciliations(api, run_id).items()
         if task["state"] == "success"
     }
+
+
+def end_stray_nights(api: AirflowApi, *own: str) -> None:
+    """End nights that a tick of the schedule started meanwhile: one runs at a time, and one that
+    waits for a retry would keep the test's own from starting.
+    """
+    for run in api.runs(NIGHT):
+        if run["state"] not in FINISHED_STATES and run["dag_run_id"] not in own:
+            path = f"/api/v2/dags/{NIGHT}/dagRuns/{run['dag_run_id']}"
+            api._call("PATCH", path, json={"state": "failed"})
 
 
 def reconciliations(api: AirflowApi, run_id: str) -> dict[str, dict[str, Any]]:

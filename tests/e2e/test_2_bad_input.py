@@ -14,6 +14,7 @@ from tests.e2e.house import (
     SWEEP,
     House,
     counts_of,
+    end_stray_nights,
     reconciliations,
     the_one_clear_line,
     wait_until,
@@ -147,6 +148,7 @@ def stop_in_the_middle(house: House, api: AirflowApi) -> None:
         holder.execute(
             "select 1 from duebook.ledger_payment where payment_id = 'shop-4' for update"
         )
+        end_stray_nights(api)
         api.clear(NIGHT, "away")
         wait_until(
             lambda: house.value(
@@ -165,6 +167,7 @@ def log_of_try(api: AirflowApi, number: int) -> list[dict[str, Any]]:
     """The log of one try of the run `away`, once that try has failed."""
 
     def failed() -> bool:
+        end_stray_nights(api, "away")
         task = reconciliations(api, "away").get("shop", {})
         return (task.get("state"), task.get("try_number")) == ("up_for_retry", number)
 
