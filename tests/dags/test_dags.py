@@ -77,6 +77,18 @@ def test_the_night_starts_at_two_utc_through_the_changes_of_the_clock(bag: DagBa
         assert following.run_after.isoformat() == f"{day}T02:00:00+00:00"
 
 
+def test_unpausing_a_new_dag_starts_no_night_by_itself(bag: DagBag) -> None:
+    from airflow.timetables.base import TimeRestriction
+
+    timetable = _core_timetable(bag, "nightly_reconciliation")
+    with time_machine.travel(datetime(2026, 12, 1, 2, 8, tzinfo=UTC), tick=False):
+        following = timetable.next_dagrun_info(
+            last_automated_data_interval=None,
+            restriction=TimeRestriction(earliest=None, latest=None, catchup=False),
+        )
+    assert following.run_after.isoformat() == "2026-12-02T02:00:00+00:00"
+
+
 def test_a_night_missed_while_airflow_was_down_is_made_up_once(bag: DagBag) -> None:
     from airflow.timetables.base import DataInterval, TimeRestriction
 
