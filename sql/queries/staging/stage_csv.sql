@@ -135,19 +135,19 @@ from (
             case when not w.has_odd_text then w.fee::numeric * w.fee_factor end as fee,
             case when not w.has_odd_text then w.net::numeric end as net,
             case
-                when not w.has_odd_text and not duebook.has_offset(w.occurred)
+                when not w.has_odd_text and not w.has_own_offset
                     then w.occurred::timestamp
             end as occurred,
             case
-                when not w.has_odd_text and duebook.has_offset(w.occurred)
+                when not w.has_odd_text and w.has_own_offset
                     then w.occurred::timestamptz
             end as occurred_instant,
             case
-                when not w.has_odd_text and not duebook.has_offset(w.updated)
+                when not w.has_odd_text and not w.is_update_offset
                     then w.updated::timestamp
             end as updated,
             case
-                when not w.has_odd_text and duebook.has_offset(w.updated)
+                when not w.has_odd_text and w.is_update_offset
                     then w.updated::timestamptz
             end as updated_instant,
             z.zone,
@@ -160,6 +160,10 @@ from (
             select
                 c.*,
                 q.source_hash,
+                duebook.has_offset(c.occurred) as has_own_offset,
+                case
+                    when c.updated is not null then duebook.has_offset(c.updated)
+                end as is_update_offset,
                 coalesce(
                     translate(concat(c.gross, c.credit, c.debit, c.fee, c.net), '0123456789.-', '')
                     <> ''
