@@ -20,21 +20,13 @@ select
     i.created_at,
     k.notify_after,
     k.enabled as is_kind_enabled,
-    case
-        when o.operation_key is not null then o.result
-        when d.intent_id is not null then 'scheduled'
-        when h.intent_id is not null then 'held'
-        when u.intent_id is not null then 'unknown'
-        when b.batch_id is not null then 'enqueued'
-        when p.intent_id is not null then 'proposed'
-        else 'lost'
-    end as state,
-    coalesce(o.due_at, d.due_at, h.due_at, u.due_at, a.due_at, i.notify_at) as due_at,
-    coalesce(o.reason, h.cause, u.cause) as reason,
+    v.state,
+    v.due_at,
+    v.reason,
     h.detail,
-    coalesce(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at) as since,
-    coalesce(d.tries, h.tries, u.tries, a.tries, 0) as tries,
-    coalesce(d.claims, h.claims, u.claims, a.attempt_no, 0) as claims,
+    v.since,
+    v.tries,
+    v.claims,
     h.retest_at,
     u.look_up_from,
     o.ended_at,
@@ -54,19 +46,15 @@ select
         where x.account_id = i.account_id and x.channel = i.channel
     ) as is_suppressed
 from duebook.intent as i
-left outer join duebook.intent_kind as k using (kind)
+inner join duebook_reports.intents as v
+    on i.account_id = v.account_id and i.intent_id = v.intent_id
+left outer join duebook.intent_kind as k on i.kind = k.kind
 left outer join duebook.outcome as o
     on i.account_id = o.account_id and i.operation_key = o.operation_key
-left outer join duebook.proposed as p on i.account_id = p.account_id and i.intent_id = p.intent_id
-left outer join duebook.due as d on i.account_id = d.account_id and i.intent_id = d.intent_id
 left outer join duebook.held as h on i.account_id = h.account_id and i.intent_id = h.intent_id
 left outer join duebook.in_doubt as u on i.account_id = u.account_id and i.intent_id = u.intent_id
 left outer join lateral (
-    select
-        t.batch_id,
-        t.attempt_no,
-        t.due_at,
-        t.tries
+    select t.batch_id
     from duebook.attempt as t
     where t.account_id = i.account_id and t.intent_id = i.intent_id
     order by t.attempt_no desc
