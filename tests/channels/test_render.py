@@ -68,7 +68,7 @@ def test_money_follows_the_currency_and_the_provider() -> None:
         ({"amount_minor": None}, "amount"),
         ({"occurred_on": None}, "occurred_on"),
         ({"currency": None}, "currency"),
-        ({"currency": "XXX"}, "currency"),
+        ({"currency": "ZZZ"}, "currency"),
         ({"amount_minor": 12.5}, "amount_minor"),
         ({"amount_minor": "12"}, "amount_minor"),
         ({"exponent": 9}, "exponent"),
