@@ -982,23 +982,6 @@ $$;
 
 COMMENT ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) IS 'Whether a live batch holds an attempt of the intent without a result, or it is in doubt.';
 
-CREATE FUNCTION duebook.is_instant(p_text text) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path TO ''
-    AS $$
-begin
-    if p_text is null or pg_catalog.translate(p_text, '0123456789-:+.TZ ', '') <> '' then
-        return false;
-    end if;
-    return p_text::timestamptz is not null;
-exception
-    when data_exception then
-        return false;
-end;
-$$;
-
-COMMENT ON FUNCTION duebook.is_instant(p_text text) IS 'Whether a text is an ISO 8601 date or instant; false for null.';
-
 CREATE FUNCTION duebook.is_local_time(p_text text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -4304,9 +4287,6 @@ GRANT ALL ON FUNCTION duebook.has_offset(p_text text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) TO duebook_app;
-
-REVOKE ALL ON FUNCTION duebook.is_instant(p_text text) FROM PUBLIC;
-GRANT ALL ON FUNCTION duebook.is_instant(p_text text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.is_local_time(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_local_time(p_text text) TO duebook_app;

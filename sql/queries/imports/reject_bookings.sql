@@ -68,7 +68,7 @@ cross join lateral (
             8, 'expected_at', w.expected_at,
             case
                 when w.expected_at is null then 'empty'
-                when not duebook.is_instant(w.expected_at) then 'not a date or an instant'
+                when not duebook.is_time(w.expected_at) then 'not a date or an instant'
             end,
             'an ISO 8601 date or instant such as 2026-11-30T02:00:00Z'
         ),
