@@ -11,29 +11,34 @@ import os
 # The pinned tzdata, not the system's zoneinfo, answers for every zone: set before anything asks.
 os.environ.setdefault("PYTHONTZPATH", "")
 
-import functools
 import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import psycopg
 import typer
-from rich.console import Console
 
+from duebook.commands import (
+    calendar,
+    delivery,
+    holds,
+    incidents,
+    pauses,
+    restores,
+)
 from duebook.errors import (
     ConfigurationError,
     DuebookError,
     InputError,
-    RefusedError,
     UnavailableError,
 )
 from duebook.instants import parse_instant
 from duebook.logs import configure_logs
-from duebook.settings import Settings, load_settings
+from duebook.session import AsJson, open_session
+from duebook.settings import Settings
 
 app = typer.Typer(
     name="duebook",
@@ -44,63 +49,15 @@ app = typer.Typer(
 )
 ledger_app = typer.Typer(no_args_is_help=True, help="The booked side of payments.")
 contacts_app = typer.Typer(no_args_is_help=True, help="Where accounts are told.")
-restore_app = typer.Typer(no_args_is_help=True, help="After a database was copied or restored.")
 db_app = typer.Typer(no_args_is_help=True, help="The database Duebook works on.")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(contacts_app, name="contacts")
-app.add_typer(restore_app, name="restore")
 app.add_typer(db_app, name="db")
+for area in (calendar, holds, pauses, incidents, delivery, restores):
+    area.register(app)
 
 INTERRUPTED, UNEXPECTED = 130, 70
 PLEASE_REPORT = "this should not happen, please report it"
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What one command works with: its settings and where it prints."""
-
-    settings: Settings
-    as_json: bool
-    console: Console
-
-    def connect(self) -> Callable[[], psycopg.Connection[Any]]:
-        """A factory of connections.
-
-        Without DUEBOOK_DATABASE_URL the embedded server is started and brought to this version;
-        a database of your own is migrated by `duebook migrate` only.
-        """
-        from duebook.db.connect import ensure_database_url
-        from duebook.services.operate import is_migrated, migrate_database
-
-        ensure_database_url(self.settings)
-        factory = self.connection_factory()
-        if not is_migrated(factory):
-            if self.settings.database_url is not None:
-                raise RefusedError("the database is not at this version: run `duebook migrate`")
-            migrate_database(self.settings)
-        return factory
-
-    def connection_factory(self) -> Callable[[], psycopg.Connection[Any]]:
-        """Connections to whatever is there; nothing is started or changed."""
-        from duebook.db.connect import connect
-
-        return functools.partial(connect, self.settings, autocommit=True)
-
-    def show(self, document: Any, render: str) -> None:
-        """Print the document as JSON, or by the named renderer of `duebook.terminal`."""
-        if self.as_json:
-            sys.stdout.write(json.dumps(document, default=str, ensure_ascii=False) + "\n")
-            return
-        from duebook import terminal
-
-        getattr(terminal, f"render_{render}")(document, self.console)
-
-
-def open_session(as_json: bool) -> Session:
-    """Settings from the environment; prose goes to stdout, or to stderr beside JSON."""
-    return Session(load_settings(), as_json, Console(stderr=as_json, soft_wrap=False))
 
 
 def airflow_probe(settings: Settings) -> Callable[[], Mapping[str, bool]] | None:
@@ -252,22 +209,6 @@ def doctor(as_json: AsJson = False) -> None:
     )
     session.show(report, "doctor")
     raise typer.Exit(report["exit_code"])
-
-
-@restore_app.command("accept")
-def restore_accept(
-    name: Annotated[str, typer.Argument(help="Environment this database is from now on.")],
-    test: Annotated[
-        bool, typer.Option("--test", help="A test database: sweep --now is allowed.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Accept a copied or restored database under its new name; until then nothing is sent."""
-    from duebook.services.operate import accept_environment
-
-    session = open_session(as_json)
-    document = accept_environment(session.connect(), name, test, session.settings.operator)
-    session.show(document, "accept")
 
 
 @db_app.command("url")

@@ -1,0 +1,10 @@
+"""Schedules and the preview of their occurrences."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this area."""
+    del app

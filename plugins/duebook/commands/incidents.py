@@ -1,0 +1,10 @@
+"""Incidents: freeze, preview, resume, close."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this area."""
+    del app
