@@ -1994,6 +1994,18 @@ COMMENT ON COLUMN duebook.batch_ended.claimed_at IS 'When it was claimed.';
 
 COMMENT ON COLUMN duebook.batch_ended.ended_at IS 'When it ended.';
 
+CREATE TABLE duebook.catch_up_pace (
+    pace text NOT NULL,
+    next_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE duebook.catch_up_pace IS 'When the next missed intent of a kind may be sent, so that catching up keeps spread_per_minute however many senders there are.';
+
+COMMENT ON COLUMN duebook.catch_up_pace.pace IS 'Kind whose rate it is.';
+
+COMMENT ON COLUMN duebook.catch_up_pace.next_at IS 'First instant that no missed intent has been given yet.';
+
 CREATE TABLE duebook.channel (
     channel text NOT NULL,
     enabled boolean NOT NULL,
@@ -2217,6 +2229,27 @@ COMMENT ON COLUMN duebook.environment.accepted_at IS 'When it was accepted.';
 
 COMMENT ON COLUMN duebook.environment.accepted_by IS 'Who accepted it.';
 
+CREATE TABLE duebook.event_effect (
+    provider_account text NOT NULL,
+    event_id text NOT NULL,
+    effect text NOT NULL,
+    run_id bigint,
+    happened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT effect_is_known CHECK ((effect = ANY (ARRAY['read'::text, 'ignored'::text, 'given_up'::text])))
+);
+
+COMMENT ON TABLE duebook.event_effect IS 'What an event led to, once for its provider account whatever endpoints it came by. Append-only.';
+
+COMMENT ON COLUMN duebook.event_effect.provider_account IS 'Provider account.';
+
+COMMENT ON COLUMN duebook.event_effect.event_id IS 'Event.';
+
+COMMENT ON COLUMN duebook.event_effect.effect IS 'read: its payments went through the diff; ignored: it is about none; given_up: a person is needed.';
+
+COMMENT ON COLUMN duebook.event_effect.run_id IS 'Run that read it.';
+
+COMMENT ON COLUMN duebook.event_effect.happened_at IS 'When.';
+
 CREATE TABLE duebook.held (
     account_id text NOT NULL,
     intent_id bigint NOT NULL,
@@ -2264,6 +2297,67 @@ COMMENT ON COLUMN duebook.held.since IS 'Since when.';
 
 COMMENT ON COLUMN duebook.held.retest_at IS 'When it is tested next.';
 
+CREATE TABLE duebook.hold (
+    account_id text NOT NULL,
+    hold text NOT NULL,
+    resource text,
+    quantity integer DEFAULT 1 NOT NULL,
+    payment_id text,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    expired_at timestamp with time zone,
+    reheld_at timestamp with time zone,
+    refunded_at timestamp with time zone,
+    CONSTRAINT expiry_is_after_creation CHECK ((expires_at > created_at)),
+    CONSTRAINT hold_ends_once CHECK ((num_nonnulls(confirmed_at, cancelled_at) < 2)),
+    CONSTRAINT hold_is_valid CHECK (((char_length(hold) >= 1) AND (char_length(hold) <= 200))),
+    CONSTRAINT late_payment_has_one_end CHECK ((num_nonnulls(reheld_at, refunded_at) < 2)),
+    CONSTRAINT quantity_is_positive CHECK ((quantity > 0))
+);
+
+COMMENT ON TABLE duebook.hold IS 'A reservation whose end was fixed when it was created.';
+
+COMMENT ON COLUMN duebook.hold.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.hold.hold IS 'Name of the hold, unique for the account; stands in its operation key.';
+
+COMMENT ON COLUMN duebook.hold.resource IS 'What it reserves; null: nothing that is counted.';
+
+COMMENT ON COLUMN duebook.hold.quantity IS 'How much of it.';
+
+COMMENT ON COLUMN duebook.hold.payment_id IS 'Payment that is to confirm it.';
+
+COMMENT ON COLUMN duebook.hold.created_at IS 'When it was created.';
+
+COMMENT ON COLUMN duebook.hold.expires_at IS 'From here on it is expired to every reader, swept or not, unless it was confirmed before.';
+
+COMMENT ON COLUMN duebook.hold.confirmed_at IS 'When it was confirmed, while it could be, or re-held.';
+
+COMMENT ON COLUMN duebook.hold.cancelled_at IS 'When it was cancelled.';
+
+COMMENT ON COLUMN duebook.hold.expired_at IS 'When a sweep recorded its expiry.';
+
+COMMENT ON COLUMN duebook.hold.reheld_at IS 'When a payment after its expiry got it again, since it still could.';
+
+COMMENT ON COLUMN duebook.hold.refunded_at IS 'When a payment after its expiry made a refund intent, since it could not be held again.';
+
+CREATE TABLE duebook.hold_resource (
+    resource text NOT NULL,
+    capacity integer NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT capacity_is_not_negative CHECK ((capacity >= 0))
+);
+
+COMMENT ON TABLE duebook.hold_resource IS 'What holds reserve and how much of it there is; a resource without a row has no limit.';
+
+COMMENT ON COLUMN duebook.hold_resource.resource IS 'Name of the resource.';
+
+COMMENT ON COLUMN duebook.hold_resource.capacity IS 'How much of it can be reserved and taken together.';
+
+COMMENT ON COLUMN duebook.hold_resource.updated_at IS 'When it was last changed.';
+
 CREATE TABLE duebook.in_doubt (
     account_id text NOT NULL,
     intent_id bigint NOT NULL,
@@ -2307,6 +2401,76 @@ COMMENT ON COLUMN duebook.in_doubt.claims IS 'Claims so far.';
 COMMENT ON COLUMN duebook.in_doubt.since IS 'Since when.';
 
 COMMENT ON COLUMN duebook.in_doubt.look_up_from IS 'A look-up''s "not known" counts only from here on.';
+
+CREATE TABLE duebook.incident (
+    incident_id bigint NOT NULL,
+    name text NOT NULL,
+    reason text NOT NULL,
+    pauses_sweep boolean NOT NULL,
+    oldest_due_band interval NOT NULL,
+    opened_by text NOT NULL,
+    opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    resumed_by text,
+    resumed_at timestamp with time zone,
+    closed_by text,
+    closed_at timestamp with time zone,
+    report jsonb,
+    CONSTRAINT band_is_positive CHECK ((oldest_due_band > '00:00:00'::interval)),
+    CONSTRAINT closing_has_a_report CHECK (((closed_at IS NULL) = (report IS NULL))),
+    CONSTRAINT incident_name_is_valid CHECK ((name ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'::text))
+);
+
+COMMENT ON TABLE duebook.incident IS 'From open to close of what an operator handles. While one is open, manual replay is refused.';
+
+COMMENT ON COLUMN duebook.incident.incident_id IS 'Identity.';
+
+COMMENT ON COLUMN duebook.incident.name IS 'Its name, said in every refusal.';
+
+COMMENT ON COLUMN duebook.incident.reason IS 'What happened.';
+
+COMMENT ON COLUMN duebook.incident.pauses_sweep IS 'Whether sweeps claim nothing until it is resumed.';
+
+COMMENT ON COLUMN duebook.incident.oldest_due_band IS 'It can be closed only when nothing has been due for longer than this.';
+
+COMMENT ON COLUMN duebook.incident.opened_by IS 'Who opened it.';
+
+COMMENT ON COLUMN duebook.incident.opened_at IS 'When.';
+
+COMMENT ON COLUMN duebook.incident.resumed_by IS 'Who let the sweeps go on.';
+
+COMMENT ON COLUMN duebook.incident.resumed_at IS 'When.';
+
+COMMENT ON COLUMN duebook.incident.closed_by IS 'Who closed it.';
+
+COMMENT ON COLUMN duebook.incident.closed_at IS 'When.';
+
+COMMENT ON COLUMN duebook.incident.report IS 'What it came to: policies that applied, due rows beside their outcomes, what is in doubt.';
+
+ALTER TABLE duebook.incident ALTER COLUMN incident_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.incident_incident_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE duebook.incident_intent (
+    incident_id bigint NOT NULL,
+    account_id text NOT NULL,
+    intent_id bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE duebook.incident_intent IS 'What was due and not ended when an incident was opened or resumed: each has to come to an end or stand somewhere.';
+
+COMMENT ON COLUMN duebook.incident_intent.incident_id IS 'Incident.';
+
+COMMENT ON COLUMN duebook.incident_intent.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.incident_intent.intent_id IS 'Intent.';
+
+COMMENT ON COLUMN duebook.incident_intent.due_at IS 'Its due time then.';
 
 CREATE TABLE duebook.intent (
     account_id text NOT NULL,
@@ -2621,6 +2785,45 @@ COMMENT ON COLUMN duebook.ledger_payment.imported_at IS 'When it was last change
 
 COMMENT ON COLUMN duebook.ledger_payment.imported_xid IS 'Transaction of that import: a run finds by it what it has not seen, in whatever order imports commit.';
 
+CREATE TABLE duebook.occurrence (
+    account_id text NOT NULL,
+    schedule text NOT NULL,
+    nominal_on date NOT NULL,
+    intended_local timestamp without time zone NOT NULL,
+    zone text NOT NULL,
+    case_of text NOT NULL,
+    due_at timestamp with time zone,
+    tzdb_version text NOT NULL,
+    rule_version integer NOT NULL,
+    intent_id bigint,
+    written_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT case_is_known CHECK ((case_of = ANY (ARRAY['exact'::text, 'gap'::text, 'overlap'::text, 'absent'::text, 'unknown_zone'::text])))
+);
+
+COMMENT ON TABLE duebook.occurrence IS 'One nominal date of a schedule, as it was computed last.';
+
+COMMENT ON COLUMN duebook.occurrence.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.occurrence.schedule IS 'Schedule.';
+
+COMMENT ON COLUMN duebook.occurrence.nominal_on IS 'Date of the rule, before a business-day shift; stands in the operation key.';
+
+COMMENT ON COLUMN duebook.occurrence.intended_local IS 'Local time that was meant.';
+
+COMMENT ON COLUMN duebook.occurrence.zone IS 'Zone of that local time.';
+
+COMMENT ON COLUMN duebook.occurrence.case_of IS 'exact; gap or overlap of the clock; absent: the month has no such day; unknown_zone: no instant yet.';
+
+COMMENT ON COLUMN duebook.occurrence.due_at IS 'UTC instant; null while its zone is unknown.';
+
+COMMENT ON COLUMN duebook.occurrence.tzdb_version IS 'Time zone data that computed it.';
+
+COMMENT ON COLUMN duebook.occurrence.rule_version IS 'Version of the rule that computed it.';
+
+COMMENT ON COLUMN duebook.occurrence.intent_id IS 'Intent that promises it.';
+
+COMMENT ON COLUMN duebook.occurrence.written_at IS 'When it was written.';
+
 CREATE TABLE duebook.outcome (
     account_id text NOT NULL,
     operation_key text NOT NULL,
@@ -2666,6 +2869,58 @@ COMMENT ON COLUMN duebook.outcome.ended_at IS 'When it ended.';
 COMMENT ON COLUMN duebook.outcome.attempt_no IS 'Attempt that ended it; null when none was needed.';
 
 COMMENT ON COLUMN duebook.outcome.provider_message_id IS 'The provider''s id of the message, where sent.';
+
+CREATE TABLE duebook.pause (
+    scope text NOT NULL,
+    name text NOT NULL,
+    mode text NOT NULL,
+    reason text NOT NULL,
+    paused_by text NOT NULL,
+    paused_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT all_has_no_name CHECK (((scope = 'all'::text) = (name = '*'::text))),
+    CONSTRAINT pause_mode_is_known CHECK ((mode = ANY (ARRAY['hold'::text, 'drop'::text]))),
+    CONSTRAINT scope_is_known CHECK ((scope = ANY (ARRAY['all'::text, 'kind'::text, 'channel'::text, 'account'::text])))
+);
+
+COMMENT ON TABLE duebook.pause IS 'What is paused now. hold: intents that come due are held and judged by their catch-up policy on resume. drop: they end expired, dropped. Holds expire all the same.';
+
+COMMENT ON COLUMN duebook.pause.scope IS 'all, or one kind, channel or account.';
+
+COMMENT ON COLUMN duebook.pause.name IS 'Which kind, channel or account; * for all.';
+
+COMMENT ON COLUMN duebook.pause.mode IS 'hold or drop. Where two pauses match, drop wins.';
+
+COMMENT ON COLUMN duebook.pause.reason IS 'Why.';
+
+COMMENT ON COLUMN duebook.pause.paused_by IS 'Who.';
+
+COMMENT ON COLUMN duebook.pause.paused_at IS 'Since when.';
+
+CREATE TABLE duebook.pending_event (
+    provider_account text NOT NULL,
+    event_id text NOT NULL,
+    endpoint text NOT NULL,
+    queued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    tries smallint DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    last_error text
+);
+
+COMMENT ON TABLE duebook.pending_event IS 'Events whose payments were not read again yet.';
+
+COMMENT ON COLUMN duebook.pending_event.provider_account IS 'Provider account.';
+
+COMMENT ON COLUMN duebook.pending_event.event_id IS 'Event.';
+
+COMMENT ON COLUMN duebook.pending_event.endpoint IS 'Endpoint that received it first.';
+
+COMMENT ON COLUMN duebook.pending_event.queued_at IS 'When it was received.';
+
+COMMENT ON COLUMN duebook.pending_event.tries IS 'Reads that failed.';
+
+COMMENT ON COLUMN duebook.pending_event.not_before IS 'When it is read (again).';
+
+COMMENT ON COLUMN duebook.pending_event.last_error IS 'Why the last read failed. No body.';
 
 CREATE TABLE duebook.proposed (
     account_id text NOT NULL,
@@ -2892,6 +3147,38 @@ ALTER TABLE duebook.reconciliation_run ALTER COLUMN run_id ADD GENERATED ALWAYS 
     CACHE 1
 );
 
+CREATE TABLE duebook.restore_accepted (
+    restore_id bigint NOT NULL,
+    accepted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    accepted_by text NOT NULL,
+    lost_batches integer NOT NULL,
+    intents_were_lost boolean NOT NULL,
+    put_in_doubt integer NOT NULL
+);
+
+COMMENT ON TABLE duebook.restore_accepted IS 'Each time an operator accepted a database that was behind its witness. Append-only.';
+
+COMMENT ON COLUMN duebook.restore_accepted.restore_id IS 'Identity.';
+
+COMMENT ON COLUMN duebook.restore_accepted.accepted_at IS 'When. What was due by then may have been sent before the restore.';
+
+COMMENT ON COLUMN duebook.restore_accepted.accepted_by IS 'Who.';
+
+COMMENT ON COLUMN duebook.restore_accepted.lost_batches IS 'Batches, or flushes of them, that the witness knows and the database does not.';
+
+COMMENT ON COLUMN duebook.restore_accepted.intents_were_lost IS 'Whether intents were sent that the database does not know: then what is promised again for a time before accepted_at goes in doubt.';
+
+COMMENT ON COLUMN duebook.restore_accepted.put_in_doubt IS 'Intents put in doubt at once.';
+
+ALTER TABLE duebook.restore_accepted ALTER COLUMN restore_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.restore_accepted_restore_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE duebook.retired_reference (
     reference text NOT NULL,
     account_id text NOT NULL,
@@ -2911,6 +3198,126 @@ COMMENT ON COLUMN duebook.retired_reference.payment_id IS 'Payment.';
 COMMENT ON COLUMN duebook.retired_reference.retired_xid IS 'Transaction of that import.';
 
 COMMENT ON COLUMN duebook.retired_reference.retired_at IS 'When.';
+
+CREATE TABLE duebook.schedule (
+    account_id text NOT NULL,
+    schedule text NOT NULL,
+    kind text NOT NULL,
+    channel text NOT NULL,
+    frequency text NOT NULL,
+    every smallint NOT NULL,
+    weekdays smallint[],
+    month_day smallint,
+    nth smallint,
+    business_shift text NOT NULL,
+    holiday_calendar text,
+    zone text NOT NULL,
+    wall_time time without time zone NOT NULL,
+    absent text NOT NULL,
+    gap text NOT NULL,
+    overlap text NOT NULL,
+    starts_on date NOT NULL,
+    ends_on date,
+    occurrence_count integer,
+    catch_up text NOT NULL,
+    catch_up_window interval NOT NULL,
+    max_occurrences integer NOT NULL,
+    spread_per_minute integer NOT NULL,
+    message jsonb DEFAULT '{}'::jsonb NOT NULL,
+    rule_version integer DEFAULT 1 NOT NULL,
+    next_on date,
+    put_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    put_by text NOT NULL,
+    cancelled_at timestamp with time zone,
+    cancelled_by text,
+    zone_missing_since timestamp with time zone,
+    CONSTRAINT absent_is_known CHECK ((absent = ANY (ARRAY['omit'::text, 'backward'::text, 'forward'::text]))),
+    CONSTRAINT business_shift_is_known CHECK ((business_shift = ANY (ARRAY['none'::text, 'next'::text, 'previous'::text]))),
+    CONSTRAINT count_is_positive CHECK (((occurrence_count IS NULL) OR (occurrence_count > 0))),
+    CONSTRAINT days_fit_the_frequency CHECK (
+CASE frequency
+    WHEN 'weekly'::text THEN ((weekdays IS NOT NULL) AND (month_day IS NULL) AND (nth IS NULL))
+    ELSE ((month_day IS NOT NULL) <> ((weekdays IS NOT NULL) AND (nth IS NOT NULL)))
+END),
+    CONSTRAINT ends_on_is_not_before_start CHECK (((ends_on IS NULL) OR (ends_on >= starts_on))),
+    CONSTRAINT every_is_positive CHECK (((every >= 1) AND (every <= 1000))),
+    CONSTRAINT frequency_is_known CHECK ((frequency = ANY (ARRAY['weekly'::text, 'monthly'::text]))),
+    CONSTRAINT gap_is_known CHECK ((gap = ANY (ARRAY['skip'::text, 'earlier'::text, 'later'::text]))),
+    CONSTRAINT month_day_is_known CHECK (((month_day IS NULL) OR (month_day = '-1'::integer) OR ((month_day >= 1) AND (month_day <= 31)))),
+    CONSTRAINT nth_is_known CHECK (((nth IS NULL) OR (nth = '-1'::integer) OR ((nth >= 1) AND (nth <= 5)))),
+    CONSTRAINT overlap_is_known CHECK ((overlap = ANY (ARRAY['earlier'::text, 'later'::text]))),
+    CONSTRAINT schedule_catch_up_is_known CHECK ((catch_up = ANY (ARRAY['all'::text, 'latest'::text, 'skip'::text]))),
+    CONSTRAINT schedule_is_valid CHECK (((char_length(schedule) >= 1) AND (char_length(schedule) <= 200))),
+    CONSTRAINT schedule_max_is_positive CHECK ((max_occurrences > 0)),
+    CONSTRAINT schedule_spread_is_positive CHECK ((spread_per_minute > 0)),
+    CONSTRAINT schedule_window_is_two_sweeps CHECK ((catch_up_window >= '00:02:00'::interval)),
+    CONSTRAINT shift_has_a_calendar CHECK (((business_shift = 'none'::text) = (holiday_calendar IS NULL))),
+    CONSTRAINT weekdays_are_known CHECK (((weekdays IS NULL) OR (((cardinality(weekdays) >= 1) AND (cardinality(weekdays) <= 7)) AND (weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]))))
+);
+
+COMMENT ON TABLE duebook.schedule IS 'A weekly or monthly rule in a named zone. Its occurrences are written ahead of their time by each sweep.';
+
+COMMENT ON COLUMN duebook.schedule.account_id IS 'Customer account that is reminded.';
+
+COMMENT ON COLUMN duebook.schedule.schedule IS 'Name of the schedule, unique for the account; stands in its operation keys.';
+
+COMMENT ON COLUMN duebook.schedule.kind IS 'Kind of notice, see intent_kind.';
+
+COMMENT ON COLUMN duebook.schedule.channel IS 'Channel that carries it.';
+
+COMMENT ON COLUMN duebook.schedule.frequency IS 'weekly or monthly.';
+
+COMMENT ON COLUMN duebook.schedule.every IS 'Every so many weeks or months, counted from starts_on.';
+
+COMMENT ON COLUMN duebook.schedule.weekdays IS 'ISO weekdays, 1 is Monday: of each week, or with nth of each month.';
+
+COMMENT ON COLUMN duebook.schedule.month_day IS 'Day of the month, 1 to 31; -1: the last.';
+
+COMMENT ON COLUMN duebook.schedule.nth IS 'Which of the weekdays in a month, 1 to 5; -1: the last.';
+
+COMMENT ON COLUMN duebook.schedule.business_shift IS 'A date on a weekend or holiday moves to the next or previous business day, or stays (none).';
+
+COMMENT ON COLUMN duebook.schedule.holiday_calendar IS 'Whose holidays count, as the holidays library names them: DE, US-NY, ECB.';
+
+COMMENT ON COLUMN duebook.schedule.zone IS 'IANA zone of the wall time, as it was given.';
+
+COMMENT ON COLUMN duebook.schedule.wall_time IS 'Local time of day.';
+
+COMMENT ON COLUMN duebook.schedule.absent IS 'A date the month does not have (RFC 7529 SKIP): omit, backward or forward.';
+
+COMMENT ON COLUMN duebook.schedule.gap IS 'A local time that the clock skips: skip it, or the instant earlier or later by the gap.';
+
+COMMENT ON COLUMN duebook.schedule.overlap IS 'A local time that comes twice: the earlier or the later.';
+
+COMMENT ON COLUMN duebook.schedule.starts_on IS 'First local date; anchors every.';
+
+COMMENT ON COLUMN duebook.schedule.ends_on IS 'Last local date; null: no end.';
+
+COMMENT ON COLUMN duebook.schedule.occurrence_count IS 'At most so many occurrences from starts_on on; null: no limit.';
+
+COMMENT ON COLUMN duebook.schedule.catch_up IS 'What happens to missed ones: all, latest or skip.';
+
+COMMENT ON COLUMN duebook.schedule.catch_up_window IS 'How old a missed one may be and still be sent.';
+
+COMMENT ON COLUMN duebook.schedule.max_occurrences IS 'At most so many missed ones are sent.';
+
+COMMENT ON COLUMN duebook.schedule.spread_per_minute IS 'Rate while catching up.';
+
+COMMENT ON COLUMN duebook.schedule.message IS 'Texts for the template. No amount, no address.';
+
+COMMENT ON COLUMN duebook.schedule.rule_version IS 'Counts the edits of the rule; occurrences of an older one are computed again.';
+
+COMMENT ON COLUMN duebook.schedule.next_on IS 'Next nominal date that is not written yet; null: none is left.';
+
+COMMENT ON COLUMN duebook.schedule.put_at IS 'When it was put. Dates before it are no promise.';
+
+COMMENT ON COLUMN duebook.schedule.put_by IS 'Who put it.';
+
+COMMENT ON COLUMN duebook.schedule.cancelled_at IS 'When it was cancelled.';
+
+COMMENT ON COLUMN duebook.schedule.cancelled_by IS 'Who cancelled it.';
+
+COMMENT ON COLUMN duebook.schedule.zone_missing_since IS 'Since when its zone is in no time zone database here; its rows are held.';
 
 CREATE TABLE duebook.settled_position (
     account_id text NOT NULL,
@@ -3296,6 +3703,54 @@ COMMENT ON COLUMN duebook.suppression.channel IS 'Channel that is suppressed.';
 COMMENT ON COLUMN duebook.suppression.reason IS 'Code of the refusal.';
 
 COMMENT ON COLUMN duebook.suppression.suppressed_at IS 'Since when.';
+
+CREATE TABLE duebook.webhook_body (
+    endpoint text NOT NULL,
+    event_id text NOT NULL,
+    body_sha256 bytea NOT NULL,
+    received_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    headers jsonb NOT NULL,
+    body bytea NOT NULL
+);
+
+COMMENT ON TABLE duebook.webhook_body IS 'Raw bodies, apart from their receipts so that they can go by age; a second body under one event id is kept and alerted.';
+
+COMMENT ON COLUMN duebook.webhook_body.endpoint IS 'Endpoint.';
+
+COMMENT ON COLUMN duebook.webhook_body.event_id IS 'Event.';
+
+COMMENT ON COLUMN duebook.webhook_body.body_sha256 IS 'Digest of the raw body.';
+
+COMMENT ON COLUMN duebook.webhook_body.received_at IS 'When it came.';
+
+COMMENT ON COLUMN duebook.webhook_body.headers IS 'Signed headers and content type; no cookie, no authorization.';
+
+COMMENT ON COLUMN duebook.webhook_body.body IS 'The bytes that were signed.';
+
+CREATE TABLE duebook.webhook_receipt (
+    endpoint text NOT NULL,
+    event_id text NOT NULL,
+    provider_account text NOT NULL,
+    scheme text NOT NULL,
+    received_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    body_sha256 bytea NOT NULL,
+    CONSTRAINT digest_is_sha256 CHECK ((octet_length(body_sha256) = 32)),
+    CONSTRAINT event_id_is_valid CHECK (((char_length(event_id) >= 1) AND (char_length(event_id) <= 255)))
+);
+
+COMMENT ON TABLE duebook.webhook_receipt IS 'One event of one endpoint, however often it was delivered. Kept for ever: the only guard against a replay where no time is signed.';
+
+COMMENT ON COLUMN duebook.webhook_receipt.endpoint IS 'Endpoint, as in duebook.toml and in the path.';
+
+COMMENT ON COLUMN duebook.webhook_receipt.event_id IS 'The provider''s id of the event.';
+
+COMMENT ON COLUMN duebook.webhook_receipt.provider_account IS 'Provider account of the endpoint.';
+
+COMMENT ON COLUMN duebook.webhook_receipt.scheme IS 'How it was signed: stripe, standard.';
+
+COMMENT ON COLUMN duebook.webhook_receipt.received_at IS 'When it was stored first.';
+
+COMMENT ON COLUMN duebook.webhook_receipt.body_sha256 IS 'Digest of the raw body.';
 
 CREATE VIEW duebook_reports.discrepancies AS
  SELECT d.provider_account,
@@ -4085,6 +4540,9 @@ ALTER TABLE ONLY duebook.batch
 ALTER TABLE ONLY duebook.budget
     ADD CONSTRAINT budget_pkey PRIMARY KEY (channel);
 
+ALTER TABLE ONLY duebook.catch_up_pace
+    ADD CONSTRAINT catch_up_pace_pkey PRIMARY KEY (pace);
+
 ALTER TABLE ONLY duebook.channel
     ADD CONSTRAINT channel_pkey PRIMARY KEY (channel);
 
@@ -4109,11 +4567,29 @@ ALTER TABLE ONLY duebook.due
 ALTER TABLE ONLY duebook.environment
     ADD CONSTRAINT environment_pkey PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY duebook.event_effect
+    ADD CONSTRAINT event_effect_pkey PRIMARY KEY (provider_account, event_id);
+
 ALTER TABLE ONLY duebook.held
     ADD CONSTRAINT held_pkey PRIMARY KEY (account_id, intent_id);
 
+ALTER TABLE ONLY duebook.hold
+    ADD CONSTRAINT hold_pkey PRIMARY KEY (account_id, hold);
+
+ALTER TABLE ONLY duebook.hold_resource
+    ADD CONSTRAINT hold_resource_pkey PRIMARY KEY (resource);
+
 ALTER TABLE ONLY duebook.in_doubt
     ADD CONSTRAINT in_doubt_pkey PRIMARY KEY (account_id, intent_id);
+
+ALTER TABLE ONLY duebook.incident_intent
+    ADD CONSTRAINT incident_intent_pkey PRIMARY KEY (incident_id, account_id, intent_id);
+
+ALTER TABLE ONLY duebook.incident
+    ADD CONSTRAINT incident_name_is_unique UNIQUE (name);
+
+ALTER TABLE ONLY duebook.incident
+    ADD CONSTRAINT incident_pkey PRIMARY KEY (incident_id);
 
 ALTER TABLE ONLY duebook.intent_change
     ADD CONSTRAINT intent_change_pkey PRIMARY KEY (account_id, intent_id, intent_change_id);
@@ -4133,11 +4609,20 @@ ALTER TABLE ONLY duebook.ledger_change
 ALTER TABLE ONLY duebook.ledger_payment
     ADD CONSTRAINT ledger_payment_pkey PRIMARY KEY (account_id, payment_id);
 
+ALTER TABLE ONLY duebook.occurrence
+    ADD CONSTRAINT occurrence_pkey PRIMARY KEY (account_id, schedule, nominal_on);
+
 ALTER TABLE ONLY duebook.intent
     ADD CONSTRAINT operation_key_is_unique UNIQUE (account_id, operation_key);
 
 ALTER TABLE ONLY duebook.outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (account_id, operation_key);
+
+ALTER TABLE ONLY duebook.pause
+    ADD CONSTRAINT pause_pkey PRIMARY KEY (scope, name);
+
+ALTER TABLE ONLY duebook.pending_event
+    ADD CONSTRAINT pending_event_pkey PRIMARY KEY (provider_account, event_id);
 
 ALTER TABLE ONLY duebook.proposed
     ADD CONSTRAINT proposed_pkey PRIMARY KEY (account_id, intent_id);
@@ -4154,8 +4639,14 @@ ALTER TABLE ONLY duebook.quiet_hours
 ALTER TABLE ONLY duebook.reconciliation_run
     ADD CONSTRAINT reconciliation_run_pkey PRIMARY KEY (run_id);
 
+ALTER TABLE ONLY duebook.restore_accepted
+    ADD CONSTRAINT restore_accepted_pkey PRIMARY KEY (restore_id);
+
 ALTER TABLE ONLY duebook.retired_reference
     ADD CONSTRAINT retired_reference_pkey PRIMARY KEY (reference, account_id, payment_id, retired_at);
+
+ALTER TABLE ONLY duebook.schedule
+    ADD CONSTRAINT schedule_pkey PRIMARY KEY (account_id, schedule);
 
 ALTER TABLE ONLY duebook.settled_position
     ADD CONSTRAINT settled_position_pkey PRIMARY KEY (account_id, payment_id, provider_account, currency);
@@ -4181,6 +4672,12 @@ ALTER TABLE ONLY duebook.settlement_file
 ALTER TABLE ONLY duebook.suppression
     ADD CONSTRAINT suppression_pkey PRIMARY KEY (account_id, channel);
 
+ALTER TABLE ONLY duebook.webhook_body
+    ADD CONSTRAINT webhook_body_pkey PRIMARY KEY (endpoint, event_id, body_sha256);
+
+ALTER TABLE ONLY duebook.webhook_receipt
+    ADD CONSTRAINT webhook_receipt_pkey PRIMARY KEY (endpoint, event_id);
+
 CREATE INDEX audit_event_by_account ON duebook.audit_event USING btree (account_id, happened_at);
 
 CREATE INDEX audit_event_by_subject ON duebook.audit_event USING btree (subject, happened_at);
@@ -4199,6 +4696,12 @@ CREATE INDEX due_by_time ON duebook.due USING btree (channel, due_at, intent_id)
 
 CREATE INDEX held_by_retest ON duebook.held USING btree (retest_at, account_id, intent_id);
 
+CREATE INDEX hold_by_payment ON duebook.hold USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
+
+CREATE INDEX hold_by_resource ON duebook.hold USING btree (resource, expires_at) WHERE ((resource IS NOT NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
+
+CREATE UNIQUE INDEX incident_open ON duebook.incident USING btree ((true)) WHERE (closed_at IS NULL);
+
 CREATE INDEX intent_by_run ON duebook.intent USING btree (run_id) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX intent_by_subject ON duebook.intent USING btree (account_id, subject, intent_id);
@@ -4215,11 +4718,17 @@ CREATE INDEX ledger_payment_by_provider_account ON duebook.ledger_payment USING 
 
 CREATE INDEX ledger_payment_by_reference ON duebook.ledger_payment USING btree (reference);
 
+CREATE INDEX occurrence_by_intent ON duebook.occurrence USING btree (account_id, intent_id);
+
+CREATE INDEX pending_event_by_time ON duebook.pending_event USING btree (not_before, provider_account, event_id);
+
 CREATE UNIQUE INDEX quarantined_row_is_kept_once ON duebook.quarantined_row USING btree (source_kind, COALESCE(provider_account, ''::text), COALESCE(file_sha256, ''::text), line_no, COALESCE(column_name, ''::text));
 
 CREATE INDEX reconciliation_run_by_account ON duebook.reconciliation_run USING btree (provider_account, run_id DESC);
 
 CREATE INDEX retired_reference_by_import ON duebook.retired_reference USING btree (retired_xid);
+
+CREATE INDEX schedule_by_next ON duebook.schedule USING btree (next_on, account_id, schedule) WHERE ((next_on IS NOT NULL) AND (cancelled_at IS NULL));
 
 CREATE INDEX settled_position_by_provider_account ON duebook.settled_position USING btree (provider_account, account_id, payment_id);
 
@@ -4363,6 +4872,8 @@ GRANT USAGE ON SEQUENCE duebook.batch_batch_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.batch_ended TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.catch_up_pace TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.channel TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.claim_cursor TO duebook_app;
@@ -4379,9 +4890,21 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.due TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.environment TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.event_effect TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.held TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold_resource TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.in_doubt TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.incident TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.incident_incident_id_seq TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.incident_intent TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.intent TO duebook_app;
 
@@ -4403,7 +4926,13 @@ GRANT USAGE ON SEQUENCE duebook.ledger_change_change_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.ledger_payment TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.occurrence TO duebook_app;
+
 GRANT SELECT,INSERT ON TABLE duebook.outcome TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.pause TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.pending_event TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.proposed TO duebook_app;
 
@@ -4421,7 +4950,13 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.reconciliation_run TO duebook
 
 GRANT USAGE ON SEQUENCE duebook.reconciliation_run_run_id_seq TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.restore_accepted TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.restore_accepted_restore_id_seq TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.retired_reference TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.schedule TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settled_position TO duebook_app;
 
@@ -4438,6 +4973,10 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_file TO duebook_ap
 GRANT USAGE ON SEQUENCE duebook.settlement_file_file_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.suppression TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.webhook_body TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.webhook_receipt TO duebook_app;
 
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_analyst;
