@@ -3,6 +3,7 @@
 -- Fair: a quota pass visits accounts after the last one served, by a loose index scan that looks at
 -- no more than 1,000 of them; a fill pass takes the rest in due order. A backlog that fits into the
 -- batch needs no fairness and skips the first pass. A budget gives at most the tokens it has.
+-- While an incident pauses the sweeps it claims nothing.
 -- Rows whose attempt can't be inserted are set aside (see set_aside_due) and never stop a claim.
 -- The settings pin the plan: every access is by index, whatever the statistics say.
 create or replace function duebook.claim_batch(
@@ -61,6 +62,11 @@ begin
     ) then
         raise exception 'a shifted clock is refused outside a database marked as test'
             using errcode = 'object_not_in_prerequisite_state';
+    end if;
+
+    if duebook.sweep_paused_by() is not null then
+        return query select null::bigint, 0, 0;
+        return;
     end if;
 
     select b.* into v_budget from duebook.budget as b where b.channel = p_channel;

@@ -26,9 +26,23 @@ create table duebook.catch_up_pace (
     next_at timestamptz not null
 ) with (fillfactor = 50);
 comment on table duebook.catch_up_pace is
-'When the next missed intent of a kind may be sent, so that catching up keeps spread_per_minute however many senders there are.';
+'When the next missed intent of a kind may be sent, so that catching up keeps spread_per_minute however many senders there are. Locked only by windows that hold a missed intent.';
 comment on column duebook.catch_up_pace.pace is 'Kind whose rate it is.';
 comment on column duebook.catch_up_pace.next_at is 'First instant that no missed intent has been given yet.';
+
+create table duebook.quiet_hours_statement (
+    only_row boolean primary key default true,
+    are_none boolean not null,
+    stated_by text not null,
+    stated_at timestamptz not null default clock_timestamp(),
+    constraint statement_has_one_row check (only_row)
+);
+comment on table duebook.quiet_hours_statement is
+'That quiet hours were stated, be it as none: no provider account goes live before.';
+comment on column duebook.quiet_hours_statement.only_row is 'Always true: holds the table to one row.';
+comment on column duebook.quiet_hours_statement.are_none is 'True: quiet_hours = "none" was stated.';
+comment on column duebook.quiet_hours_statement.stated_by is 'Who applied it.';
+comment on column duebook.quiet_hours_statement.stated_at is 'When.';
 
 create table duebook.incident (
     incident_id bigint generated always as identity primary key,
@@ -40,6 +54,8 @@ create table duebook.incident (
     opened_at timestamptz not null default clock_timestamp(),
     resumed_by text,
     resumed_at timestamptz,
+    policies jsonb not null default '[]',
+    samples jsonb not null default '[]',
     closed_by text,
     closed_at timestamptz,
     report jsonb,
@@ -60,6 +76,8 @@ comment on column duebook.incident.opened_by is 'Who opened it.';
 comment on column duebook.incident.opened_at is 'When.';
 comment on column duebook.incident.resumed_by is 'Who let the sweeps go on.';
 comment on column duebook.incident.resumed_at is 'When.';
+comment on column duebook.incident.policies is 'Catch-up policies of what was due, as they stood when it was resumed.';
+comment on column duebook.incident.samples is 'How the backlog fell, as a resume saw it: instant, due, oldest, in doubt, sent.';
 comment on column duebook.incident.closed_by is 'Who closed it.';
 comment on column duebook.incident.closed_at is 'When.';
 comment on column duebook.incident.report is 'What it came to: policies that applied, due rows beside their outcomes, what is in doubt.';

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import FrameType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import psycopg
 import structlog
@@ -75,7 +75,10 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What a sweep did. `counts` are in attempts; `expired` includes those that needed none."""
+    """What a sweep did. `counts` are in attempts; `expired` includes those that needed none.
+
+    `paused` is the open incident that kept it from claiming.
+    """
 
     counts: Counts
     expired_unclaimed: int
@@ -83,6 +86,7 @@ class SweepReport:
     released_held: int
     backlog: int
     oldest_due_s: float
+    paused: str | None = None
 
     exit_code: int = 0
 
@@ -106,12 +110,13 @@ class SweepReport:
             "set_aside": counts.set_aside,
             "rescued": self.rescued,
             "batches": counts.batches,
+            "paused": self.paused,
         }
 
 
 @dataclass(slots=True)
-class _Chores:
-    """What the passes beside the claims did."""
+class Chores:
+    """What the passes beside the claims did; `done_at` is when they were done last."""
 
     rescued: int = 0
     expired: int = 0
@@ -136,14 +141,16 @@ def sweep(
     UnavailableError (the database stays away), ConfigurationError (a lease too short).
     """
     with _stop_signals(request.should_stop) as should_stop:
-        options = _options(request, channels, config)
+        options = sender_options(request, channels, config)
         with Sender(connect, options, channels, should_stop) as sender:
             # With nothing in hand there is nothing to wait for: the next sweep is the retry.
-            sender.transact(
+            paused = sender.transact(
                 lambda conn: _require_permission(conn, request), reconnect_for=timedelta(0)
             )
-            chores = _Chores()
-            _send_all(sender, request, chores, should_stop)
+            chores = Chores()
+            if paused is None:
+                send_all(sender, request, chores, should_stop)
+                paused = sender.transact(lambda conn: _read_permission(conn, request)[2])
             backlog, oldest_due_s = sender.transact(lambda conn: _backlog(conn, request))
     return SweepReport(
         counts=sender.counts,
@@ -152,12 +159,14 @@ def sweep(
         released_held=chores.released_held,
         backlog=backlog,
         oldest_due_s=oldest_due_s,
+        paused=paused,
     )
 
 
-def _options(
+def sender_options(
     request: SweepRequest, channels: Mapping[str, Channel], config: SweepConfig | None
 ) -> SenderOptions:
+    """How a sender of this request works."""
     blocks = config.channels if config is not None else {}
     windows = {
         name: request.window_messages or blocks[name].window_messages
@@ -179,21 +188,30 @@ def _options(
     )
 
 
-def _require_permission(conn: psycopg.Connection[Any], request: SweepRequest) -> None:
-    row = conn.execute(
-        query("read_sweep_permission"), {"environment": request.environment}
-    ).fetchone()
-    assert row is not None
-    refusal, is_test = row
+def _require_permission(conn: psycopg.Connection[Any], request: SweepRequest) -> str | None:
+    """The incident that pauses the sweeps, if one does; raises RefusedError."""
+    refusal, is_test, paused = _read_permission(conn, request)
     if refusal is not None:
         raise RefusedError(refusal)
     if request.due_offset and not is_test:
         raise RefusedError("a shifted clock is refused: this database is not marked as test")
+    return paused
 
 
-def _send_all(
-    sender: Sender, request: SweepRequest, chores: _Chores, should_stop: Callable[[], bool]
+def _read_permission(
+    conn: psycopg.Connection[Any], request: SweepRequest
+) -> tuple[str | None, bool, str | None]:
+    row = conn.execute(
+        query("read_sweep_permission"), {"environment": request.environment}
+    ).fetchone()
+    assert row is not None
+    return cast("tuple[str | None, bool, str | None]", row)
+
+
+def send_all(
+    sender: Sender, request: SweepRequest, chores: Chores, should_stop: Callable[[], bool]
 ) -> None:
+    """The passes and the claims, in turn, until nothing moves or the request's limits are met."""
     ends_at = boottime() + request.time_budget.total_seconds()
     most = _most_claims(sender, request)
     waiting = list(sender.channels)
@@ -231,7 +249,7 @@ def _most_claims(sender: Sender, request: SweepRequest) -> int | None:
     return sender.transact(lambda conn: _backlog(conn, request))[0]
 
 
-def _do_chores(sender: Sender, request: SweepRequest, chores: _Chores) -> None:
+def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
     largest = max((sender.window_of(channel) for channel in sender.channels), default=1)
     rescued = sender.transact(
         lambda conn: conn.execute(

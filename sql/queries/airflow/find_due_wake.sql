@@ -25,7 +25,11 @@ with recursive channel as (
 )
 
 select
-    max(wake.at) filter (where wake.at <= clock.at) as newest_wake_at,
+    case
+        -- Nothing to wake for: an incident pauses the sweeps.
+        when duebook.sweep_paused_by() is null
+            then max(wake.at) filter (where wake.at <= clock.at)
+    end as newest_wake_at,
     extract(epoch from min(wake.at) filter (where wake.at > clock.at) - clock.at)::float8
         as next_in_s
 from (select clock_timestamp() as at) as clock
