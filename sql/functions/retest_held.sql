@@ -1,9 +1,13 @@
 -- Tests held intents against their cause, at most p_most of those whose turn it is: what is past
 -- its limit ends too_late, what can go on is due again, the rest is looked at later.
 --
--- A cause that SQL can read (contact, consent, zone, environment, a conflict) is tested here; a
--- template can only be tested by rendering it, so it goes back to due at growing distances. Poison
--- and a failed rescue wait for a person.
+-- A cause that SQL can read (contact, consent, zone, environment, a pause, a conflict) is tested
+-- here; a template can only be tested by rendering it, so it goes back to due at growing distances.
+-- Poison and a failed rescue wait for a person.
+--
+-- What is due again is due now, but for what a pause held: that keeps its due time, so that its
+-- catch-up policy judges how late it is. A resume marks its rows for the next pass; so that a pass
+-- that ran beside it can't put them off again, pauses are locked, and a locked one is not known.
 create or replace function duebook.retest_held(p_most integer, p_environment text)
 returns table (back_in_due integer, expired integer)
 language sql
@@ -18,6 +22,11 @@ as $$
             pg_catalog.clock_timestamp() as now,
             duebook.environment_refusal(p_environment) is null as is_environment_accepted
     ),
+    pauses as materialized (
+        select p.scope, p.name, p.mode
+        from duebook.pause as p
+        for share skip locked
+    ),
     picked as materialized (
         select h.*
         from duebook.held as h
@@ -26,9 +35,31 @@ as $$
         limit p_most
         for update skip locked
     ),
+    paused as materialized (
+        select
+            h.account_id,
+            h.intent_id,
+            (select pg_catalog.count(*) from pauses) <> (
+                select pg_catalog.count(*) from duebook.pause
+            ) as is_uncertain,
+            (
+                select pg_catalog.min(p.mode)
+                from pauses as p
+                where
+                    (p.scope, p.name) in (
+                        ('all', '*'),
+                        ('kind', h.kind),
+                        ('channel', h.channel),
+                        ('account', h.account_id)
+                    )
+            ) as mode
+        from picked as h
+        where h.cause = 'paused'
+    ),
     judged as materialized (
         select
             p.*,
+            w.is_uncertain,
             i.operation_key,
             i.payment_id,
             i.intended_local,
@@ -54,14 +85,25 @@ as $$
                     from duebook.contact as t
                     where t.account_id = p.account_id and t.channel = p.channel
                 ) then 'wait'
-                when p.cause = 'zone_unknown' and not exists (
-                    select
-                    from duebook.contact as t
-                    where
-                        t.account_id = p.account_id
-                        and t.channel = p.channel
-                        and t.imported_at > p.since
+                when p.cause = 'zone_unknown' and (
+                    not exists (
+                        select
+                        from duebook.contact as t
+                        where
+                            t.account_id = p.account_id
+                            and t.channel = p.channel
+                            and t.imported_at > p.since
+                    )
+                    or exists (
+                        select
+                        from duebook.occurrence as e
+                        where
+                            e.account_id = p.account_id
+                            and e.intent_id = p.intent_id
+                            and e.due_at is null
+                    )
                 ) then 'wait'
+                when p.cause = 'paused' and (w.is_uncertain or w.mode = 'hold') then 'wait'
                 when p.cause = 'no_consent' and not exists (
                     select
                     from duebook.consent as n
@@ -83,6 +125,18 @@ as $$
         from picked as p
         cross join clock as c
         left join duebook.intent as i on p.account_id = i.account_id and p.intent_id = i.intent_id
+        left join paused as w on p.account_id = w.account_id and p.intent_id = w.intent_id
+    ),
+    due_again as materialized (
+        select
+            j.*,
+            case
+                when j.cause = 'paused' then j.due_at
+                else greatest(j.due_at, j.now)
+            end as due_again_at,
+            case when j.cause = 'paused' then 'resumed' else 'released' end as why
+        from judged as j
+        where j.verdict = 'due'
     ),
     removed as (
         delete from duebook.held as h
@@ -102,6 +156,13 @@ as $$
                 when j.verdict = 'too_late' then j.now + interval '10 minutes'
                 when j.cause in ('poison', 'rescue_failed')
                     then least(j.now + interval '10 minutes', j.give_up_at)
+                when j.cause = 'paused' and not j.is_uncertain
+                    then least(
+                        j.now + least(
+                            greatest(j.now - j.since, interval '1 minute'), interval '6 hours'
+                        ),
+                        j.give_up_at
+                    )
                 else least(j.now + interval '1 minute', j.give_up_at)
             end
         from judged as j
@@ -116,17 +177,15 @@ as $$
             tries, claims, suspicions, safe_retry_until
         )
         select
-            j.account_id, j.intent_id, greatest(j.due_at, j.now), j.kind, j.channel, j.give_up_at,
+            j.account_id, j.intent_id, j.due_again_at, j.kind, j.channel, j.give_up_at,
             j.tries, j.known_claims, j.suspicions, j.safe_retry_until
-        from judged as j
-        where j.verdict = 'due'
+        from due_again as j
         on conflict do nothing
     ),
     released as (
         insert into duebook.intent_change (account_id, intent_id, due_at, reason)
-        select j.account_id, j.intent_id, greatest(j.due_at, j.now), 'released'
-        from judged as j
-        where j.verdict = 'due'
+        select j.account_id, j.intent_id, j.due_again_at, j.why
+        from due_again as j
     ),
     ended as (
         insert into duebook.outcome (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duebook.domain.catch_up import CatchUpPolicy, judge, spread_offset
+from duebook.domain.catch_up import CatchUpPolicy, judge, most_sent
 from duebook.errors import ConfigurationError
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -65,7 +65,11 @@ def test_the_rule_decides(mode: str, minutes_ago: int, newer_due: int, verdict: 
     assert judge(policy(mode=mode), due_at=due_at, newer_due=newer_due, now=NOW) == verdict
 
 
-def test_catching_up_keeps_its_rate() -> None:
-    offsets = [spread_offset(policy(spread_per_minute=30), n) for n in range(31)]
-    assert offsets[0] == timedelta(0)
-    assert offsets[30] == timedelta(minutes=1)
+@pytest.mark.parametrize(("mode", "most"), [("all", 3), ("latest", 1)])
+def test_the_mode_says_how_many_of_one_subject_are_sent(mode: str, most: int) -> None:
+    rule = policy(mode=mode, max_occurrences=3)
+    verdicts = [
+        judge(rule, due_at=NOW - timedelta(hours=1), newer_due=newer, now=NOW) for newer in range(5)
+    ]
+    assert most_sent(rule) == most
+    assert verdicts == ["send"] * most + ["superseded"] * (5 - most)

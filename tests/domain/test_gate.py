@@ -39,6 +39,7 @@ STEPS: list[tuple[dict[str, Any], Decision]] = [
     ({"give_up_at": NOW}, Decision("expire", "too_late")),
     ({"catch_up": SKIP, "due_at": NOW - HOUR}, Decision("expire", "skipped")),
     ({"tries": 5, "max_tries": 5}, Decision("expire", "exhausted")),
+    ({"pause": "hold"}, Decision("hold", "paused")),
     ({"suppressed": True}, Decision("expire", "suppressed")),
     ({"consent": "refused"}, Decision("expire", "opted_out")),
     (
@@ -48,8 +49,8 @@ STEPS: list[tuple[dict[str, Any], Decision]] = [
     ({"has_contact": False}, Decision("hold", "no_contact")),
     ({"budget_paused_until": NOW + HOUR}, Decision("defer", "budget", NOW + HOUR)),
     ({"channel_enabled": False}, Decision("expire", "channel_disabled")),
-    ({"pause": "hold"}, Decision("hold", "paused")),
     ({"safe_retry_until": NOW}, Decision("hold", "retry_unsafe")),
+    ({"slot_at": NOW + HOUR}, Decision("defer", "spread", NOW + HOUR)),
 ]
 
 
@@ -92,6 +93,8 @@ def test_the_first_step_that_objects_decides(chosen: set[int]) -> None:
         ({"zone": "Mars/Base"}, Decision("send")),
         ({"budget_paused_until": NOW}, Decision("send")),
         ({"safe_retry_until": NOW + HOUR}, Decision("send")),
+        ({"slot_at": NOW}, Decision("send")),
+        ({"slot_at": NOW + 48 * HOUR}, Decision("expire", "too_late")),
         ({"tries": 4, "max_tries": 5}, Decision("send")),
     ],
     ids=str,
@@ -163,6 +166,7 @@ facts_of_any_kind = st.builds(
     channel_enabled=st.booleans(),
     pause=st.sampled_from(["none", "none", "hold", "drop"]),
     safe_retry_until=st.one_of(st.none(), instants),
+    slot_at=st.one_of(st.none(), instants),
     is_internal=st.just(False),
 )
 
@@ -203,6 +207,7 @@ def test_nothing_is_sent_while_a_fact_blocks(facts: GateFacts) -> None:
     assert facts.channel_enabled
     assert facts.pause == "none"
     assert facts.safe_retry_until is None or facts.safe_retry_until > NOW
+    assert facts.slot_at is None or facts.slot_at <= NOW
 
 
 @pytest.mark.parametrize("index", range(len(STEPS)))

@@ -12,6 +12,9 @@ CatchUpMode = Literal["all", "latest", "skip"]
 Verdict = Literal["send", "too_late", "superseded", "skipped"]
 
 MODES: Final = ("all", "latest", "skip")
+SWEEP_INTERVAL: Final = timedelta(minutes=1)
+# What is found later than this was missed: two sweeps. The SQL of the sweep says the same.
+MISSED_AFTER: Final = 2 * SWEEP_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class CatchUpPolicy:
     window: timedelta
     max_occurrences: int
     spread_per_minute: int
-    sweep_interval: timedelta = timedelta(minutes=1)
+    sweep_interval: timedelta = SWEEP_INTERVAL
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -64,10 +67,9 @@ def judge(policy: CatchUpPolicy, *, due_at: datetime, newer_due: int, now: datet
         return "skipped"
     if age > policy.window:
         return "too_late"
-    most = 1 if policy.mode == "latest" else policy.max_occurrences
-    return "superseded" if newer_due >= most else "send"
+    return "superseded" if newer_due >= most_sent(policy) else "send"
 
 
-def spread_offset(policy: CatchUpPolicy, position: int) -> timedelta:
-    """Delay of the n-th missed one (position from 0) so that the rate is kept."""
-    return timedelta(minutes=1) * position / policy.spread_per_minute
+def most_sent(policy: CatchUpPolicy) -> int:
+    """How many missed ones of one subject are sent at most; the newer ones come first."""
+    return 1 if policy.mode == "latest" else policy.max_occurrences

@@ -1,8 +1,9 @@
 """The gate: the one function that decides, just before I/O, what becomes of an intent.
 
 Its order is the design's, and no path goes around it: environment, ownership, still wanted, too
-late, suppression, consent, quiet hours, contact, budget, channel enabled. The first that objects
-decides. Everything it needs was read before, in the transaction that opens the window of sends.
+late, pause, suppression, consent, quiet hours, contact, budget, channel enabled, and last the pace
+of catching up, so that only what may be sent takes a slot. The first that objects decides.
+Everything it needs was read before, in the transaction that opens the window of sends.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ EXPIRE_REASONS: Final = frozenset(
 HOLD_CAUSES: Final = frozenset(
     {"environment", "no_consent", "zone_unknown", "no_contact", "paused", "retry_unsafe"}
 )
-DEFER_REASONS: Final = frozenset({"quiet_hours", "budget"})
+DEFER_REASONS: Final = frozenset({"quiet_hours", "budget", "spread"})
 DROP_REASONS: Final = frozenset({"has_outcome", "lost_claim", "not_owner"})
 
 _REQUESTED: Final = (
@@ -74,6 +75,8 @@ class GateFacts:
     or cancelled). `quiet_windows` are those that match region, channel and kind; `zone` is the
     recipient's IANA zone, looked at only when there are windows. `safe_retry_until` is set on a
     repeat of a send that the provider may have accepted. `newer_due` as in catch_up.judge().
+    `slot_at` is when the pace of catching up lets a missed one go, None for what was not missed;
+    at or after `give_up_at` it means that no slot was left in time.
     """
 
     due_at: datetime
@@ -98,6 +101,7 @@ class GateFacts:
     channel_enabled: bool = True
     pause: Pause = "none"
     safe_retry_until: datetime | None = None
+    slot_at: datetime | None = None
     is_internal: bool = False
 
 
@@ -147,6 +151,12 @@ def _too_late(facts: GateFacts, now: datetime) -> Decision | None:
     return None
 
 
+def _paused(facts: GateFacts, now: datetime) -> Decision | None:
+    if facts.pause == "drop":
+        return Decision("expire", "dropped")
+    return Decision("hold", "paused") if facts.pause == "hold" else None
+
+
 def _suppression(facts: GateFacts, now: datetime) -> Decision | None:
     return Decision("expire", "suppressed") if facts.suppressed else None
 
@@ -187,13 +197,7 @@ def _budget(facts: GateFacts, now: datetime) -> Decision | None:
 
 
 def _channel_enabled(facts: GateFacts, now: datetime) -> Decision | None:
-    if not facts.channel_enabled:
-        return Decision("expire", "channel_disabled")
-    if facts.pause == "drop":
-        return Decision("expire", "dropped")
-    if facts.pause == "hold":
-        return Decision("hold", "paused")
-    return None
+    return None if facts.channel_enabled else Decision("expire", "channel_disabled")
 
 
 def _safe_retry(facts: GateFacts, now: datetime) -> Decision | None:
@@ -202,12 +206,22 @@ def _safe_retry(facts: GateFacts, now: datetime) -> Decision | None:
     return Decision("hold", "retry_unsafe")
 
 
+def _spread(facts: GateFacts, now: datetime) -> Decision | None:
+    slot_at = facts.slot_at
+    if slot_at is None or slot_at <= now:
+        return None
+    if slot_at >= facts.give_up_at:
+        return Decision("expire", "too_late")
+    return Decision("defer", "spread", slot_at)
+
+
 _Check = Callable[[GateFacts, datetime], Decision | None]
 _CHECKS: Final[tuple[_Check, ...]] = (
     _environment,
     _ownership,
     _still_wanted,
     _too_late,
+    _paused,
     _suppression,
     _consent,
     _quiet_hours,
@@ -215,6 +229,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     _budget,
     _channel_enabled,
     _safe_retry,
+    _spread,
 )
 
 

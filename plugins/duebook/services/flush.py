@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -20,6 +20,8 @@ from psycopg import errors
 from psycopg.rows import class_row, dict_row
 
 from duebook.db.sql import query
+from duebook.domain.catch_up import CatchUpPolicy
+from duebook.errors import RefusedError
 
 Place = Literal["due", "in_doubt", "held", "proposed"]
 
@@ -30,7 +32,11 @@ _SPECIAL = re.compile(r"[\\\t\n\r]")
 
 
 class Claimed(NamedTuple):
-    """One intent of a window with the gate's facts, as read_window_facts gives them."""
+    """One intent of a window with the gate's facts, as read_window_facts gives them.
+
+    The last three are of missed intents only, see services/catch_up.py: newer ones that are due,
+    the policy where it is not the kind's, and the slot that catching up gave it.
+    """
 
     position: int
     account_id: str
@@ -54,9 +60,12 @@ class Claimed(NamedTuple):
     requests: list[str] | None
     is_consent_refused: bool
     is_settled_meanwhile: bool
-    newer_due: int
     is_claimed_elsewhere: bool
     sent_attempt_no: int | None
+    is_catching_up: bool
+    newer_due: int = 0
+    policy: CatchUpPolicy | None = None
+    slot_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,10 @@ class Rules:
     has_tokens: bool
     consecutive_pauses: int
     quiet_hours: list[list[str | None]] | None
+    pauses: list[list[str]] | None
+    has_account_pauses: bool
     kinds: dict[str, list[Any]] | None
+    paused_accounts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +134,8 @@ class Flush:
     """One flush. Opens the window [start, mark), or keeps the mark, or closes the batch.
 
     `release_from`: on closing, the first position that was never tried. `unsent`: messages whose
-    tokens go back to the budget.
+    tokens go back to the budget. `catch_up` completes the facts of a window's missed intents, in the
+    transaction that opens it.
     """
 
     batch_id: int
@@ -142,6 +155,7 @@ class Flush:
     pause: Pause | None = None
     resets_pauses: bool = False
     suppressed: Sequence[tuple[str, str]] = ()
+    catch_up: Callable[[psycopg.Connection[Any], Window], Window] | None = None
 
 
 @dataclass(slots=True)
@@ -192,7 +206,11 @@ def _apply(conn: psycopg.Connection[Any], flush: Flush, *, is_slow: bool) -> Flu
         # Applied already; only its acknowledgement was lost.
         position = conn.execute(query("read_batch"), keys).fetchone()
     else:
-        raise AssertionError(f"batch {flush.batch_id}: flush {flush.follows + 1} is out of order")
+        # Flushes that this sender saw applied are not there.
+        raise RefusedError(
+            f"batch {flush.batch_id} is at flush {locked[0]}, its sender at {flush.follows}: was the "
+            "database restored? Look with `duebook restore accept --dry-run`"
+        )
     if flush.action == "open":
         done.window = _read_window(conn, flush, position)
     return done
@@ -420,13 +438,24 @@ def _read_window(conn: psycopg.Connection[Any], flush: Flush, position: Any) -> 
         prepare=True,
         binary=True,
     )
-    return Window(
+    window = Window(
         now=position[0],
         lease_left=timedelta(seconds=position[1]),
         age_left=timedelta(seconds=position[2]),
         rules=rules,
         rows=[Claimed(*row) for row in rows],
     )
+    if rules.has_account_pauses:
+        window = replace(window, rules=_with_account_pauses(conn, rules, window.rows))
+    return window if flush.catch_up is None else flush.catch_up(conn, window)
+
+
+def _with_account_pauses(
+    conn: psycopg.Connection[Any], rules: Rules, rows: Sequence[Claimed]
+) -> Rules:
+    accounts = sorted({row.account_id for row in rows})
+    paused = conn.execute(query("read_account_pauses"), {"account_ids": accounts}).fetchall()
+    return replace(rules, paused_accounts=dict(paused))
 
 
 def read_message_facts(

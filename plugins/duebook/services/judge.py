@@ -15,8 +15,8 @@ from typing import Any, Final
 from duebook.channels.base import SendResult
 from duebook.domain.backoff import retry_delay
 from duebook.domain.catch_up import CatchUpPolicy
-from duebook.domain.gate import Decision, GateFacts, decide
-from duebook.domain.quiet_hours import QuietWindow
+from duebook.domain.gate import Decision, GateFacts, Pause, decide, find_zone
+from duebook.domain.quiet_hours import QuietWindow, quiet_until
 from duebook.services.flush import Claimed, Ending, Move, Rules
 
 # A held intent whose cause only trying again can test is tried again at these distances.
@@ -38,6 +38,8 @@ class Policies:
             for region, kind, start, end in rules.quiet_hours or ()
             if start is not None and end is not None
         ]
+        self._is_quiet: dict[tuple[str | None, str, str | None], bool] = {}
+        self._pauses = {(scope, name): mode for scope, name, mode in rules.pauses or ()}
 
     def knows(self, kind: str) -> bool:
         """Whether the kind has a policy; without one nothing is sent."""
@@ -64,6 +66,29 @@ class Policies:
             if region in (None, row.region) and kind in (None, row.kind)
         )
 
+    def may_be_quiet(self, row: Claimed, now: datetime) -> bool:
+        """Whether quiet hours keep an intent back now, or its zone is not known and may do so."""
+        if not self._quiet:
+            return False
+        place = (row.region, row.kind, row.recipient_zone)
+        is_quiet = self._is_quiet.get(place)
+        if is_quiet is None:
+            windows, zone = self.quiet_windows(row), find_zone(row.recipient_zone)
+            is_quiet = bool(windows) and (
+                zone is None or quiet_until(windows, zone, now) is not None
+            )
+            self._is_quiet[place] = is_quiet
+        return is_quiet
+
+    def pause_of(self, row: Claimed) -> Pause:
+        """How an intent is paused; the rules hold the channel's pauses already."""
+        modes = {
+            self._pauses.get(("kind", row.kind)),
+            self.rules.paused_accounts.get(row.account_id),
+            *(mode for (scope, _), mode in self._pauses.items() if scope in ("all", "channel")),
+        }
+        return "drop" if "drop" in modes else "hold" if "hold" in modes else "none"
+
 
 def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> Decision:
     """What the gate says to one intent. `safety` is how long after `now` its I/O may still end."""
@@ -82,7 +107,7 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
             settled_meanwhile=row.is_settled_meanwhile,
             tries=row.tries,
             max_tries=policies.max_tries(row.kind),
-            catch_up=policies.catch_up(row.kind),
+            catch_up=row.policy or policies.catch_up(row.kind),
             newer_due=row.newer_due,
             suppressed=row.suppression_reason is not None,
             consent="refused" if row.is_consent_refused else "undecided",
@@ -91,7 +116,9 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
             has_contact=row.address is not None,
             budget_paused_until=rules.paused_until,
             channel_enabled=rules.is_channel_enabled,
+            pause=policies.pause_of(row),
             safe_retry_until=None if safe_retry_until is None else safe_retry_until - safety,
+            slot_at=row.slot_at,
         ),
         now,
     )
@@ -99,7 +126,7 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
 
 # The facts from here on are exceptions; these are their values when there is none.
 _FIRST_EXCEPTION: Final = Claimed._fields.index("has_outcome")
-_NOTHING_KNOWN: Final = (False, None, None, False, False, 0, False, None)
+_NOTHING_KNOWN: Final = (False, None, None, False, False, False, None, False, 0, None, None)
 
 
 def judge_rows(
@@ -139,12 +166,15 @@ def _plain_test(
     """
     oldest = min((row.due_at for row in rows), default=now)
     nearest = min((row.give_up_at for row in rows), default=now)
+    paused_accounts = policies.rules.paused_accounts
     may_send: dict[str, bool] = {}
 
     def is_plain(row: Claimed) -> bool:
         if row[_FIRST_EXCEPTION:] != _NOTHING_KNOWN or row.address is None or row.tries:
             return False
         if row.ownership != "live" or row.operation_key is None or row.safe_retry_until is not None:
+            return False
+        if row.account_id in paused_accounts or policies.may_be_quiet(row, now):
             return False
         verdict = may_send.get(row.kind)
         if verdict is None:
@@ -153,7 +183,7 @@ def _plain_test(
                 verdict = gate(worst, policies, now, safety).action == "send"
             except Exception:  # asked again row by row, where it is held
                 verdict = False
-            may_send[row.kind] = verdict and not policies.rules.quiet_hours
+            may_send[row.kind] = verdict
         return may_send[row.kind]
 
     return is_plain

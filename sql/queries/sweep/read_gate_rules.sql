@@ -1,5 +1,6 @@
 -- name: read_gate_rules
--- What the gate needs once a window, as of now: environment, channel, budget, quiet hours, kinds.
+-- What the gate needs once a window, as of now: environment, channel, budget, quiet hours,
+-- pauses, kinds. Pauses of accounts may be many: those of a window's are read by themselves.
 select
     duebook.environment_refusal(:environment::text) as environment_refusal,
     coalesce(
@@ -18,6 +19,15 @@ select
         from duebook.quiet_hours as q
         where q.channel is null or q.channel = :channel::text
     ) as quiet_hours,
+    (
+        select jsonb_agg(jsonb_build_array(p.scope, p.name, p.mode))
+        from duebook.pause as p
+        where p.scope in ('all', 'kind') or (p.scope = 'channel' and p.name = :channel::text)
+    ) as pauses,
+    exists(
+        select from duebook.pause as p
+        where p.scope = 'account'
+    ) as has_account_pauses,
     (
         select
             jsonb_object_agg(

@@ -7,6 +7,7 @@
 --
 -- Every look-up is a correlated subquery with a limit, which no planner can turn into a join that
 -- reads a whole table: the plan is made once a session, often while the tables are still empty.
+-- What only a missed intent needs is in read_missed_facts.
 select
     w.batch_position,
     w.account_id,
@@ -96,20 +97,6 @@ select
         else false
     end as is_settled_meanwhile,
     case
-        when w.due_at > statement_timestamp() - interval '2 minutes' then 0
-        else (
-            select count(*)
-            from duebook.intent as newer
-            where
-                newer.account_id = i.account_id
-                and newer.subject = i.subject
-                and newer.kind = i.kind
-                and newer.ownership = 'live'
-                and newer.notify_at <= statement_timestamp()
-                and (newer.notify_at, newer.intent_id) > (i.notify_at, i.intent_id)
-        )
-    end as newer_due,
-    case
         when w.attempt_no = 1 then false
         else exists (
             select
@@ -141,7 +128,38 @@ select
             order by r.attempt_no
             limit 1
         )
-    end as sent_attempt_no
+    end as sent_attempt_no,
+    -- Put off to the end of quiet hours while it was being caught up: it still keeps the pace.
+    case
+        when w.attempt_no = 1 then false
+        else exists (
+            select
+            from duebook.attempt_result as r
+            inner join duebook.attempt as e
+                on
+                    r.account_id = e.account_id
+                    and r.intent_id = e.intent_id
+                    and r.attempt_no = e.attempt_no
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no - 1
+                and r.result = 'deferred'
+                and r.reason = 'quiet_hours'
+                and (
+                    e.claimed_at - e.due_at > interval '2 minutes'
+                    or exists (
+                        select
+                        from duebook.intent_change as c
+                        where
+                            c.account_id = w.account_id
+                            and c.intent_id = w.intent_id
+                            and c.due_at = e.due_at
+                            and c.reason = 'spread'
+                    )
+                )
+        )
+    end as is_catching_up
 from
     duebook.read_batch_window(
         :batch_id::bigint, :window_start::integer, :mark::integer
