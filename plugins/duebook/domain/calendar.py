@@ -84,6 +84,10 @@ class Rule:
     ends_on: date | None = None
     count: int | None = None
 
+    def __post_init__(self) -> None:
+        # A set of days: however they were written, it is the same rule.
+        object.__setattr__(self, "weekdays", tuple(sorted(set(self.weekdays))))
+
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
@@ -364,8 +368,6 @@ def _check_days(rule: Rule) -> None:
     for weekday in rule.weekdays:
         if not 1 <= weekday <= 7:
             raise RuleError("weekdays", f"{weekday} is no ISO weekday, 1 (Monday) to 7 (Sunday)")
-    if tuple(sorted(set(rule.weekdays))) != rule.weekdays:
-        raise RuleError("weekdays", "each once, in the order of the week")
     if rule.month_day is not None and not (1 <= rule.month_day <= 31 or rule.month_day == LAST):
         raise RuleError("month_day", f"{rule.month_day} is not 1 to 31, nor -1 for the last day")
     if rule.nth is not None and not (1 <= rule.nth <= 5 or rule.nth == LAST):
