@@ -206,5 +206,5 @@ def plain(model: Any) -> dict[str, Any]:
 
 
 def make_world(url: str, folder: Path) -> World:
-    """A world of the shipped configuration, nothing applied yet."""
-    return World(url, folder, load_config())
+    """A world of the shipped configuration, nothing applied yet; it is never quiet there."""
+    return World(url, folder, load_config().model_copy(update={"quiet_hours": ()}))

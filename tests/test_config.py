@@ -54,6 +54,32 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
             " as P3D or PT10M",
         ),
         (
+            "quiet_hours",
+            "at night",
+            """quiet_hours = 'at night': expected "none", or tables [[quiet_hours]]""",
+        ),
+        (
+            "quiet_hours",
+            [{"from": "21:00+01:00", "until": "08:00"}],
+            "quiet_hours.0.from = '21:00+01:00': expected a local time such as \"21:00\"",
+        ),
+        ("quiet_hours", [{"from": "21:00"}], "quiet_hours.0.until is missing"),
+        (
+            "quiet_hours",
+            [{"from": "21:00", "until": "21:00"}],
+            "quiet_hours.0.until: expected another time than from",
+        ),
+        (
+            "quiet_hours",
+            [{"from": "21:00", "until": "08:00", "kind": "payment_gone"}],
+            "quiet_hours.0.kind = 'payment_gone': expected one of [kinds]",
+        ),
+        (
+            "quiet_hours",
+            [{"from": "21:00", "until": "08:00", "channel": "pigeon"}],
+            "quiet_hours.0.channel = 'pigeon': expected one of [channels]",
+        ),
+        (
             "provider_accounts.adyen.mode",
             "on",
             "provider_accounts.adyen.mode = 'on': expected 'dry_run', 'shadow' or 'live'",

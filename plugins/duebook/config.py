@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, time, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -230,6 +230,65 @@ class SweepConfig(_Model):
     senders: Annotated[int, Field(gt=0, le=64)] = 2
 
 
+class WebhookConfig(_Model):
+    """One endpoint that a provider posts its events to: `/webhooks/<endpoint>`.
+
+    The named connection holds the secrets: the current one as its password, and in its extra
+    `previous`, one or a list of those that are being rotated out.
+    """
+
+    provider_account: Name
+    scheme: Literal["stripe", "standard"]
+    connection: Name
+    max_body_bytes: Annotated[int, Field(gt=0, le=1024 * 1024)] = 256 * 1024
+
+
+class ProviderEventsConfig(_Model):
+    """How received events are read: so many at once, each given up after so many failed reads."""
+
+    batch_size: Annotated[int, Field(gt=0, le=10_000)] = 200
+    lease_seconds: Annotated[int, Field(ge=60, le=3600)] = 600
+    time_budget_seconds: Annotated[int, Field(gt=0, le=900)] = 120
+    max_tries: Annotated[int, Field(gt=0, lt=1000)] = 12
+
+
+def parse_wall_time(value: Any) -> time:
+    """A local time of day, without a zone: "21:00", or TOML's own 21:00:00."""
+    if isinstance(value, str):
+        try:
+            value = time.fromisoformat(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, time) or value.tzinfo is not None:
+        raise ValueError('expected a local time such as "21:00"')
+    return value
+
+
+class QuietHoursConfig(_Model):
+    """Nothing is sent from `from` until before `until`, in the recipient's zone.
+
+    Over midnight when `from` is the later. What is not named is all: region, channel, kind.
+    """
+
+    region: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    channel: Name | None = None
+    kind: str | None = None
+    from_local: Annotated[Annotated[time, BeforeValidator(parse_wall_time)], Field(alias="from")]
+    until_local: Annotated[Annotated[time, BeforeValidator(parse_wall_time)], Field(alias="until")]
+
+
+def _stated_quiet_hours(value: Any) -> Any:
+    if value == "none":
+        return ()
+    if not isinstance(value, list | tuple):
+        raise ValueError('expected "none", or tables [[quiet_hours]]')
+    return value
+
+
+# Empty: it was stated that there are none; None: nothing was stated.
+QuietHours = Annotated[tuple[QuietHoursConfig, ...], BeforeValidator(_stated_quiet_hours)]
+
+
 class RoutingRule(_Model):
     """Booked payments that name no provider account go to this one when all that is stated fits."""
 
@@ -267,6 +326,9 @@ class Config(_Model):
     channels: Mapping[Name, ChannelConfig] = Field(default_factory=dict)
     sweep: SweepConfig = SweepConfig()
     routing: RoutingConfig = RoutingConfig()
+    quiet_hours: QuietHours | None = None
+    webhooks: Mapping[Name, WebhookConfig] = Field(default_factory=dict)
+    provider_events: ProviderEventsConfig = ProviderEventsConfig()
 
 
 def load_config(path: Path | None = None) -> Config:
@@ -339,10 +401,28 @@ def _contradictions(config: Config) -> Iterator[str]:
             yield f"kinds.{kind}.give_up_after: expected more than nothing"
         if policy.catch_up_window < timedelta(minutes=2):
             yield f"kinds.{kind}.catch_up_window: expected at least two sweeps (PT2M)"
+    for endpoint, webhook in config.webhooks.items():
+        if webhook.provider_account not in config.provider_accounts:
+            yield (
+                f"webhooks.{endpoint}.provider_account = {webhook.provider_account!r}: "
+                "expected one of [provider_accounts]"
+            )
+    yield from _quiet_contradictions(config)
     routed = [rule.provider_account for rule in config.routing.rules]
     for target in [*routed, config.routing.default]:
         if target is not None and target not in config.provider_accounts:
             yield f"routing: provider account {target!r} is not in [provider_accounts]"
+
+
+def _quiet_contradictions(config: Config) -> Iterator[str]:
+    for number, window in enumerate(config.quiet_hours or ()):
+        where = f"quiet_hours.{number}"
+        if window.channel is not None and window.channel not in config.channels:
+            yield f"{where}.channel = {window.channel!r}: expected one of [channels]"
+        if window.kind is not None and window.kind not in config.kinds:
+            yield f"{where}.kind = {window.kind!r}: expected one of [kinds]"
+        if window.from_local == window.until_local:
+            yield f"{where}.until: expected another time than from"
 
 
 def _column_contradictions(where: str, columns: CsvColumns) -> Iterator[str]:

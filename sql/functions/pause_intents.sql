@@ -15,7 +15,10 @@ declare
     v_before duebook.pause;
     v_done text;
 begin
-    if pg_catalog.btrim(coalesce(p_reason, '')) = '' or pg_catalog.btrim(coalesce(p_by, '')) = '' then
+    if
+        pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
         raise exception 'a pause states its reason and who pauses'
             using errcode = 'invalid_parameter_value';
     end if;

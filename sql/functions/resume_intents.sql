@@ -15,7 +15,10 @@ declare
     v_pause duebook.pause;
     v_released bigint;
 begin
-    if pg_catalog.btrim(coalesce(p_reason, '')) = '' or pg_catalog.btrim(coalesce(p_by, '')) = '' then
+    if
+        pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
         raise exception 'a resume states its reason and who resumes'
             using errcode = 'invalid_parameter_value';
     end if;

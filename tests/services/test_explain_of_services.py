@@ -60,6 +60,7 @@ def config_of(mode: str) -> Config:
             "provider_accounts": {"shop": account},
             "kinds": {"payment_settled": policy},
             "channels": {"email": {"connection": "smtp_default", "sender": "d@example.com"}},
+            "quiet_hours": "none",
         },
         "duebook.toml",
     )

@@ -6,15 +6,17 @@ name it. Switch a kind off with `enabled = false`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 from psycopg.types.json import Jsonb
 
-from duebook.config import Config, KindConfig, ProviderAccountConfig
+from duebook.config import Config, KindConfig, ProviderAccountConfig, QuietHoursConfig
 from duebook.db.connect import Connect
 from duebook.db.sql import query
+from duebook.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,10 @@ class ApplyReport:
 
 
 def apply_config(connect: Connect, config: Config, *, by: str) -> ApplyReport:
-    """Write the whole file in one transaction; `by` is who is kept as the actor."""
+    """Write the whole file in one transaction; `by` is who is kept as the actor.
+
+    Raises RefusedError when an account is to be live and the file states no quiet hours.
+    """
     with connect() as connection, connection.transaction():
         return write_config(connection, config, by=by)
 
@@ -52,18 +57,56 @@ def write_config(
     """The same on a connection, inside the caller's transaction.
 
     `only_account` leaves the other provider accounts alone; `only_missing_kinds` leaves the kinds
-    alone that the database has already.
+    and quiet hours alone that the database has already.
     """
     report = ApplyReport()
-    for name, account in sorted(config.provider_accounts.items()):
-        if only_account in (None, name):
-            change = _put_account(connection, name, account, by)
-            report.note(f"provider account {name}", change)
+    accounts = {
+        name: account
+        for name, account in sorted(config.provider_accounts.items())
+        if only_account in (None, name)
+    }
+    _require_quiet_hours(config, accounts)
+    for name, account in accounts.items():
+        report.note(f"provider account {name}", _put_account(connection, name, account, by))
+    if config.quiet_hours is not None and not (only_missing_kinds and _is_stated(connection)):
+        report.note("quiet hours", _put_quiet_hours(connection, config.quiet_hours, by))
     known = {row[0] for row in connection.execute(query("list_applied_kinds"))}
     for kind, policy in sorted(config.kinds.items()):
         if not (only_missing_kinds and kind in known):
             report.note(f"kind {kind}", _put_kind(connection, kind, policy, by))
     return report
+
+
+def _require_quiet_hours(config: Config, accounts: Mapping[str, ProviderAccountConfig]) -> None:
+    """Nothing goes live before it was stated at which times nobody is told."""
+    live = [name for name, account in accounts.items() if account.mode == "live"]
+    if live and config.quiet_hours is None:
+        raise RefusedError(
+            f'provider_accounts.{live[0]}.mode = "live" needs quiet hours: state them as '
+            '[[quiet_hours]] tables, or quiet_hours = "none" at the top of the file'
+        )
+
+
+def _is_stated(connection: psycopg.Connection[Any]) -> bool:
+    row = connection.execute(query("read_quiet_hours_statement")).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _put_quiet_hours(
+    connection: psycopg.Connection[Any], windows: Sequence[QuietHoursConfig], by: str
+) -> str | None:
+    row = connection.execute(
+        query("put_quiet_hours"),
+        {
+            "actor": by,
+            "regions": [window.region for window in windows],
+            "channels": [window.channel for window in windows],
+            "kinds": [window.kind for window in windows],
+            "starts": [window.from_local for window in windows],
+            "ends": [window.until_local for window in windows],
+        },
+    ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _put_account(
