@@ -401,12 +401,7 @@ def _contradictions(config: Config) -> Iterator[str]:
             yield f"kinds.{kind}.give_up_after: expected more than nothing"
         if policy.catch_up_window < timedelta(minutes=2):
             yield f"kinds.{kind}.catch_up_window: expected at least two sweeps (PT2M)"
-    for endpoint, webhook in config.webhooks.items():
-        if webhook.provider_account not in config.provider_accounts:
-            yield (
-                f"webhooks.{endpoint}.provider_account = {webhook.provider_account!r}: "
-                "expected one of [provider_accounts]"
-            )
+    yield from _webhook_contradictions(config)
     yield from _quiet_contradictions(config)
     routed = [rule.provider_account for rule in config.routing.rules]
     for target in [*routed, config.routing.default]:
@@ -423,6 +418,15 @@ def _quiet_contradictions(config: Config) -> Iterator[str]:
             yield f"{where}.kind = {window.kind!r}: expected one of [kinds]"
         if window.from_local == window.until_local:
             yield f"{where}.until: expected another time than from"
+
+
+def _webhook_contradictions(config: Config) -> Iterator[str]:
+    for endpoint, webhook in config.webhooks.items():
+        if webhook.provider_account not in config.provider_accounts:
+            yield (
+                f"webhooks.{endpoint}.provider_account = {webhook.provider_account!r}: "
+                "expected one of [provider_accounts]"
+            )
 
 
 def _column_contradictions(where: str, columns: CsvColumns) -> Iterator[str]:
