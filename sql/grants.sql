@@ -17,11 +17,15 @@ duebook.attempt,
 duebook.attempt_result,
 duebook.audit_event,
 duebook.batch_ended,
+duebook.event_effect,
 duebook.intent_change,
 duebook.intent_request,
 duebook.ledger_change,
 duebook.outcome,
-duebook.settlement_entry_version
+duebook.restore_accepted,
+duebook.settlement_entry_version,
+duebook.webhook_body,
+duebook.webhook_receipt
 from duebook_app;
 revoke insert, update, delete on
 duebook.alembic_version,

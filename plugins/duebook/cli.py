@@ -28,6 +28,7 @@ from duebook.commands import (
     incidents,
     pauses,
     restores,
+    webhooks,
 )
 from duebook.errors import (
     ConfigurationError,
@@ -53,7 +54,7 @@ db_app = typer.Typer(no_args_is_help=True, help="The database Duebook works on."
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(contacts_app, name="contacts")
 app.add_typer(db_app, name="db")
-for area in (calendar, holds, pauses, incidents, delivery, restores):
+for area in (calendar, holds, pauses, incidents, delivery, restores, webhooks):
     area.register(app)
 
 INTERRUPTED, UNEXPECTED = 130, 70

@@ -53,14 +53,15 @@ comment on column duebook.pending_event.provider_account is 'Provider account.';
 comment on column duebook.pending_event.event_id is 'Event.';
 comment on column duebook.pending_event.endpoint is 'Endpoint that received it first.';
 comment on column duebook.pending_event.queued_at is 'When it was received.';
-comment on column duebook.pending_event.tries is 'Reads that failed.';
-comment on column duebook.pending_event.not_before is 'When it is read (again).';
+comment on column duebook.pending_event.tries is 'Reads that were begun; one that never ended counts too.';
+comment on column duebook.pending_event.not_before is 'When it may be claimed: a claim moves it past its lease, a failure by its backoff.';
 comment on column duebook.pending_event.last_error is 'Why the last read failed. No body.';
 
 create table duebook.event_effect (
     provider_account text not null,
     event_id text not null,
     effect text not null,
+    reason text,
     run_id bigint,
     happened_at timestamptz not null default clock_timestamp(),
     primary key (provider_account, event_id),
@@ -70,5 +71,6 @@ comment on table duebook.event_effect is 'What an event led to, once for its pro
 comment on column duebook.event_effect.provider_account is 'Provider account.';
 comment on column duebook.event_effect.event_id is 'Event.';
 comment on column duebook.event_effect.effect is 'read: its payments went through the diff; ignored: it is about none; given_up: a person is needed.';
+comment on column duebook.event_effect.reason is 'Why it was ignored or given up. No body.';
 comment on column duebook.event_effect.run_id is 'Run that read it.';
 comment on column duebook.event_effect.happened_at is 'When.';

@@ -83,8 +83,28 @@ async def connect_async_from_connection(connection_id: str) -> psycopg.AsyncConn
         found = await BaseHook.aget_connection(connection_id)
     except AirflowNotFoundException:
         raise _missing(connection_id) from None
+    return await connect_async(
+        Settings(database_url=SecretStr(_conninfo(_stated(found)))),
+        application_name="duebook trigger",
+        autocommit=True,
+        limits=TRIGGER_LIMITS,
+    )
+
+
+def database_url_from_connection(connection_id: str) -> str:
+    """What libpq needs for this connection. It may hold a password: never log it.
+
+    Raises ConfigurationError when the connection is missing.
+    """
+    try:
+        return _conninfo(_stated(BaseHook.get_connection(connection_id)))
+    except AirflowNotFoundException:
+        raise _missing(connection_id) from None
+
+
+def _stated(found: Any) -> dict[str, Any]:
     ignored = PostgresHook.ignored_extra_options
-    stated = {
+    return {
         "host": found.host,
         "port": found.port,
         "user": found.login,
@@ -92,12 +112,6 @@ async def connect_async_from_connection(connection_id: str) -> psycopg.AsyncConn
         "dbname": found.schema,
         **{name: value for name, value in found.extra_dejson.items() if name not in ignored},
     }
-    return await connect_async(
-        Settings(database_url=SecretStr(_conninfo(stated))),
-        application_name="duebook trigger",
-        autocommit=True,
-        limits=TRIGGER_LIMITS,
-    )
 
 
 def _conninfo(stated: Mapping[str, Any]) -> str:

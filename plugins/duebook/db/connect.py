@@ -185,6 +185,19 @@ async def connect_async(
     raise AssertionError("the pauses never end")
 
 
+def session_conninfo(
+    url: str, *, role: str, application_name: str, limits: Limits = _DEFAULT_LIMITS
+) -> str:
+    """What `connect_url` hands to libpq, for a pool that opens its connections itself.
+
+    It may hold a password: never log it. Raises ConfigurationError when `url` is none.
+    """
+    return psycopg.conninfo.make_conninfo(
+        "",
+        **_parameters(url, role, application_name, limits),  # type: ignore[arg-type]
+    )
+
+
 def engine(url: str, *, limits: Limits = _DEFAULT_LIMITS) -> sqlalchemy.Engine:
     """A SQLAlchemy engine (psycopg 3, no pool) for Alembic and pandas, over the same `connect_url`.
 

@@ -1,0 +1,174 @@
+"""Takes in what providers tell unasked: who signed it, and one transaction that stores it.
+
+Receiving never acts. What a receipt says is read again from the provider, by
+`duebook.services.provider_events`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import psycopg
+import psycopg_pool
+from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
+
+from duebook.config import Config, WebhookConfig
+from duebook.connections import ConnectionSpec
+from duebook.db.connect import Limits, describe, session_conninfo
+from duebook.db.sql import query
+from duebook.errors import ConfigurationError, InputError, UnavailableError
+from duebook.services.signatures import Scheme, require_secret
+
+Verdict = Literal["stored", "duplicate", "differs"]
+
+ROLE: Final = "duebook_receiver"
+# Providers wait ten to twenty seconds for an answer; a 503 in time is better than none.
+_LIMITS: Final = Limits(statement=5, lock=5, idle_in_transaction=5, connect=3)
+_WAIT_S: Final = 3.0
+_MOST_CONNECTIONS: Final = 8
+_MOST_WAITING: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One endpoint with its secrets: the current one, then those being rotated out."""
+
+    name: str
+    provider_account: str
+    scheme: Scheme
+    secrets: tuple[str, ...] = field(repr=False)
+    max_body_bytes: int
+
+
+def load_endpoints(
+    config: Config, connections: Callable[[str], ConnectionSpec | None]
+) -> tuple[dict[str, Endpoint], dict[str, ConfigurationError]]:
+    """The endpoints of duebook.toml, and by their names why others can't verify anything."""
+    ready, broken = {}, {}
+    for name, block in config.webhooks.items():
+        try:
+            ready[name] = _endpoint(name, block, connections)
+        except ConfigurationError as error:
+            broken[name] = error
+    return ready, broken
+
+
+def _endpoint(
+    name: str, block: WebhookConfig, connections: Callable[[str], ConnectionSpec | None]
+) -> Endpoint:
+    variable = f"AIRFLOW_CONN_{block.connection.upper()}"
+    connection = connections(block.connection)
+    if connection is None or not connection.password:
+        raise ConfigurationError(
+            f"webhooks.{name}: the connection {block.connection} with the signing secret as its "
+            f"password is missing; set {variable}"
+        )
+    secrets = (connection.password, *_previous(connection.extra.get("previous"), name))
+    for secret in secrets:
+        try:
+            require_secret(block.scheme, secret)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"webhooks.{name}: a secret of the connection {block.connection} {error}"
+            ) from None
+    return Endpoint(name, block.provider_account, block.scheme, secrets, block.max_body_bytes)
+
+
+def _previous(value: object, name: str) -> Sequence[str]:
+    if value is None or value == "":
+        return ()
+    listed = value if isinstance(value, list) else [value]
+    if not all(isinstance(secret, str) for secret in listed):
+        raise ConfigurationError(
+            f"webhooks.{name}: `previous` is neither a text nor a list of them"
+        )
+    return listed
+
+
+class ReceiptStore:
+    """Hands receipts to the database as the role that may do nothing else.
+
+    Opened by its first use, on the event loop that uses it; connections that broke are made anew.
+    """
+
+    def __init__(self, url: str, *, wait_s: float = _WAIT_S) -> None:
+        self._pool: psycopg_pool.AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] = (
+            psycopg_pool.AsyncConnectionPool(
+                session_conninfo(
+                    url, role=ROLE, application_name="duebook receiver", limits=_LIMITS
+                ),
+                kwargs={"autocommit": True},
+                min_size=0,
+                max_size=_MOST_CONNECTIONS,
+                max_waiting=_MOST_WAITING,
+                timeout=wait_s,
+                # Until it gives up, each try waits twice as long as the last; a new one does not.
+                reconnect_timeout=wait_s,
+                check=psycopg_pool.AsyncConnectionPool.check_connection,
+                name="receiver",
+                open=False,
+            )
+        )
+        self._opening = asyncio.Lock()
+        self._is_open = False
+
+    async def record(
+        self, endpoint: Endpoint, event_id: str, headers: Mapping[str, str], body: bytes
+    ) -> Verdict:
+        """Store one verified event; when this returns, it has been committed.
+
+        Raises UnavailableError when the database is away, busy or not at this version, and
+        InputError for what it can't keep.
+        """
+        values = {
+            "endpoint": endpoint.name,
+            "event_id": event_id,
+            "provider_account": endpoint.provider_account,
+            "scheme": endpoint.scheme,
+            "headers": Jsonb(dict(headers)),
+            "body": body,
+        }
+        try:
+            verdict: Verdict = await self._ask("record_receipt", values)
+        except psycopg.DataError as error:
+            raise InputError(f"the database can't keep this event: {describe(error)}") from None
+        return verdict
+
+    async def check(self) -> None:
+        """Raise UnavailableError unless a receipt could be stored now."""
+        if not await self._ask("read_receiver_state", {}):
+            raise UnavailableError(f"the database does not let {ROLE} hand in receipts")
+
+    async def close(self) -> None:
+        """Give the connections back; nothing is stored after it."""
+        if self._is_open:
+            await self._pool.close()
+
+    async def _ask(self, name: str, values: Mapping[str, Any]) -> Any:
+        """The one value of a statement, after the commit of a transaction of its own."""
+        await self._open()
+        try:
+            # Begin and commit are sent apart: a process that dies in between stored nothing.
+            async with self._pool.connection() as connection, connection.transaction():
+                cursor = await connection.execute(query(name), values or None)
+                row = await cursor.fetchone()
+        except psycopg_pool.PoolTimeout:
+            raise UnavailableError("the database is away, or gave no connection in time") from None
+        except psycopg_pool.TooManyRequests:
+            raise UnavailableError("too many events wait for the database") from None
+        except psycopg.DataError:
+            raise
+        except psycopg.Error as error:
+            raise UnavailableError(f"the database did not store it: {describe(error)}") from None
+        return None if row is None else row[0]
+
+    async def _open(self) -> None:
+        if not self._is_open:
+            async with self._opening:
+                if not self._is_open:
+                    await self._pool.open()
+                    self._is_open = True
