@@ -1,0 +1,401 @@
+"""Histories: what happens, in which order, drawn from a seed; and the shortest one that fails.
+
+A history is data: a setup and a list of deeds, each a name and numbers. A number that names a
+process or a key counts among those there are, so any part of a history is a history too, and a
+failing one can be shortened by leaving deeds out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from tests.simulation import actors
+from tests.simulation.actors import Actor
+from tests.simulation.model import ViolationError
+from tests.simulation.provider import ANSWERS
+from tests.simulation.wires import Wire
+from tests.simulation.world import CHANNELS, MOST_SWEEPS, Setup, World
+
+Deed = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happens after the setup, one deed after the other."""
+
+    seed: int
+    setup: Setup
+    deeds: tuple[Deed, ...]
+
+    def __str__(self) -> str:
+        deeds = "".join(f"\n    {deed!r}," for deed in self.deeds)
+        return f"History(\n    seed={self.seed},\n    setup={self.setup!r},\n    deeds=({deeds}\n))"
+
+
+# ---- the deeds --------------------------------------------------------------------------------
+
+
+def _promise(world: World, count: int, due_in: float, give_up_in: float) -> None:
+    world.promise(count, due_in=due_in, give_up_in=give_up_in)
+
+
+def _sweep(world: World, offset: float) -> None:
+    """A wake. It may come twice, or come while others work."""
+    if len(_sweeps(world)) < MOST_SWEEPS:
+        world.start_sweep(offset)
+
+
+def _run(world: World, which: int, steps: int) -> None:
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        world.move(actor, actors.after(steps))
+
+
+def _to_send(world: World, which: int) -> None:
+    """Up to the next moment before, or after, the provider is asked."""
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        was = actor.is_waiting_for_io
+        world.move(actor, lambda each: each.is_waiting_for_io != was or each.is_waiting_for_io)
+
+
+def _to_rest(world: World, which: int) -> None:
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        world.move(actor, actors.never)
+
+
+def _crash(world: World, which: int) -> None:
+    actor = _pick(_living(world), which)
+    if actor is not None:
+        world.crash(actor)
+
+
+def _stop(world: World, which: int) -> None:
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        actor.wants_stop = True
+
+
+def _lose(world: World, which: int, is_after: int) -> None:
+    """The connection breaks at the next round trip, before it arrives or before its answer."""
+    actor = _pick(_living(world), which)
+    if actor is not None:
+        actor.fault = "lose_after" if is_after else "lose_before"
+
+
+def _restart(world: World, away: int, is_after: int) -> None:
+    """The server restarts: every connection breaks, and for a while none can be made."""
+    world.away = away
+    for number, actor in enumerate(_living(world)):
+        actor.fault = "lose_after" if (is_after >> number) & 1 else "lose_before"
+
+
+def _fail_over(world: World, which: int) -> None:
+    """A claim is committed on a server that is lost with it; ids are given out again."""
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        world.fail_over_at_claim(actor)
+
+
+def _pass(world: World, seconds: float) -> None:
+    world.pass_time(timedelta(seconds=seconds))
+
+
+def _answer(world: World, *words: int) -> None:
+    for provider in world.providers.values():
+        provider.script.extend(ANSWERS[word % len(ANSWERS)] for word in words)
+
+
+def _cancel(world: World, which: int) -> None:
+    key, account = world.key(which)
+
+    def work(wire: Wire) -> Any:
+        row = wire.execute(
+            "select duebook.cancel_intent(%s, %s, 'model', 'model')", [account, key]
+        ).fetchone()
+        return None if row is None else row[0]
+
+    world.ask("cancel", work, lambda answer: world.model.ask_to_end(key, answer != "ended"))
+
+
+def _supersede(world: World, which: int) -> None:
+    key, account = world.key(which)
+
+    def work(wire: Wire) -> Any:
+        row = wire.execute(
+            """
+            select e.done
+            from duebook.intent as i
+            cross join lateral duebook.end_waiting_intents(
+                array[i.account_id], array[i.intent_id], 'supersede', 'superseded', 'model', 'model'
+            ) as e
+            where i.account_id = %s and i.operation_key = %s
+            """,
+            [account, key],
+        ).fetchone()
+        return None if row is None else row[0]
+
+    world.ask("supersede", work, lambda answer: world.model.ask_to_end(key, answer != "had_ended"))
+
+
+def _opt_out(world: World, which: int) -> None:
+    _, account = world.key(which)
+
+    def work(wire: Wire) -> Any:
+        wire.execute(
+            "insert into duebook.consent (account_id, kind, channel, granted, source)"
+            " values (%s, '*', '*', false, 'model') on conflict do nothing",
+            [account],
+        )
+
+    world.ask("opt_out", work, lambda answer: world.model.silence(account))
+
+
+def _lose_contact(world: World, which: int) -> None:
+    _, account = world.key(which)
+    world.ask(
+        "contact",
+        lambda wire: wire.execute("delete from duebook.contact where account_id = %s", [account]),
+        lambda answer: None,
+    )
+
+
+def _find_contacts(world: World) -> None:
+    world.give_contacts()
+
+
+def _double(world: World) -> None:
+    """The next flush is delivered twice."""
+    world.doubles_next_flush = True
+
+
+def _miscount(world: World, which: int) -> None:
+    """Somebody meddles: a due row forgets how often it was claimed."""
+    key, _ = world.key(which)
+    world.miscount(key)
+
+
+DEEDS: Final[dict[str, Callable[..., None]]] = {
+    "promise": _promise,
+    "sweep": _sweep,
+    "run": _run,
+    "to_send": _to_send,
+    "to_rest": _to_rest,
+    "crash": _crash,
+    "stop": _stop,
+    "lose": _lose,
+    "restart": _restart,
+    "fail_over": _fail_over,
+    "pass": _pass,
+    "answer": _answer,
+    "cancel": _cancel,
+    "supersede": _supersede,
+    "opt_out": _opt_out,
+    "lose_contact": _lose_contact,
+    "find_contacts": _find_contacts,
+    "double": _double,
+    "miscount": _miscount,
+}
+
+
+def _living(world: World) -> list[Actor]:
+    return [actor for actor in world.actors if actor.state != "done"]
+
+
+def _sweeps(world: World) -> list[Actor]:
+    return [actor for actor in _living(world) if actor.name.startswith("sweep")]
+
+
+def _pick(among: Sequence[Actor], which: int) -> Actor | None:
+    return among[which % len(among)] if among else None
+
+
+# ---- drawing ----------------------------------------------------------------------------------
+
+_LAPSES = (30.0, 130.0, 130.0, 1000.0, 1000.0, 8000.0, 12000.0)
+
+
+def draw(seed: int) -> History:
+    """The history of a seed."""
+    dice = random.Random(seed)
+    setup = Setup(
+        batch_size=dice.choice((2, 3, 4, 6)),
+        window=dice.choice((1, 2, 2, 3)),
+        channel=dice.choice((*CHANNELS, "noop")),
+        tokens=dice.choice((None, None, None, None, 5)),
+        promised=dice.randint(2, 7),
+    )
+    deeds: list[Deed] = [("sweep", _off(dice))]
+    for _ in range(dice.randint(5, 14)):
+        deeds += _scene(dice)
+    return History(seed, setup, tuple(deeds))
+
+
+def _off(dice: random.Random) -> float:
+    """A clock up to ten minutes off."""
+    return float(dice.choice((0, 0, -600, 600, dice.randint(-600, 600))))
+
+
+def _scene(dice: random.Random) -> Iterator[Deed]:
+    scenes: dict[Callable[[random.Random], list[Deed]], int] = {
+        _work: 8,
+        _die: 3,
+        _be_late: 3,
+        _race: 2,
+        _break: 3,
+        _meddle: 3,
+        _more: 2,
+        _answers: 3,
+        _claim_lost: 1,
+    }
+    scene = dice.choices(list(scenes), list(scenes.values()))[0]
+    yield from scene(dice)
+
+
+def _which(dice: random.Random) -> int:
+    return dice.randint(0, 5)
+
+
+def _steps(dice: random.Random) -> int:
+    return dice.choice((1, 2, 3, 5, 8, 13, 21, 34))
+
+
+def _work(dice: random.Random) -> list[Deed]:
+    word = dice.choice(("run", "run", "run", "to_send", "to_send", "to_rest", "sweep"))
+    if word == "run":
+        return [("run", _which(dice), _steps(dice))]
+    return [(word, _off(dice))] if word == "sweep" else [(word, _which(dice))]
+
+
+def _die(dice: random.Random) -> list[Deed]:
+    which = _which(dice)
+    to = ("to_send", which) if dice.random() < 0.6 else ("run", which, _steps(dice))
+    again = [to] * dice.randint(1, 3)
+    return [*again, ("crash", which), ("pass", dice.choice(_LAPSES)), ("sweep", _off(dice))]
+
+
+def _be_late(dice: random.Random) -> list[Deed]:
+    """One sleeps beyond its lease in mid-window, another one rescues, the first wakes up."""
+    which = _which(dice)
+    asleep = [("to_send", which)] * dice.randint(1, 5)
+    return [
+        *asleep,
+        ("pass", dice.choice(_LAPSES)),
+        ("sweep", _off(dice)),
+        ("run", _which(dice), dice.choice((5, 8, 13, 21, 34, 55))),
+        ("run", which, _steps(dice)),
+        *([("cancel", _which(dice))] if dice.random() < 0.3 else []),
+        ("to_rest", dice.choice((which, _which(dice)))),
+    ]
+
+
+def _race(dice: random.Random) -> list[Deed]:
+    """Two move in turn, a few steps each."""
+    one, other = _which(dice), _which(dice)
+    turns = [("run", which, dice.randint(1, 6)) for which in (one, other) * dice.randint(1, 4)]
+    return [("sweep", _off(dice)), *turns]
+
+
+def _break(dice: random.Random) -> list[Deed]:
+    which = _which(dice)
+    if dice.random() < 0.3:
+        return [("restart", dice.randint(0, 2), dice.randint(0, 7)), ("run", which, _steps(dice))]
+    return [
+        ("lose", which, dice.randint(0, 1)),
+        ("run", which, _steps(dice)),
+        *([("lose", which, dice.randint(0, 1))] if dice.random() < 0.4 else []),
+        ("run", which, _steps(dice)),
+    ]
+
+
+def _meddle(dice: random.Random) -> list[Deed]:
+    word = dice.choice(
+        ("cancel", "cancel", "supersede", "opt_out", "lose_contact", "miscount", "miscount", "stop")
+    )
+    more: list[Deed] = []
+    if word == "lose_contact" and dice.random() < 0.5:
+        more = [("run", _which(dice), 34), ("find_contacts",)]
+    return [(word, _which(dice)), *more]
+
+
+def _more(dice: random.Random) -> list[Deed]:
+    due_in = dice.choice((-1.0, -1.0, 20.0, 100.0))
+    give_up_in = dice.choice((7 * 86400.0, 7 * 86400.0, 600.0))
+    return [("promise", dice.randint(1, 5), due_in, give_up_in)]
+
+
+def _answers(dice: random.Random) -> list[Deed]:
+    if dice.random() < 0.2:
+        return [("double",)]
+    return [("answer", *(dice.randint(0, len(ANSWERS) - 1) for _ in range(dice.randint(1, 4))))]
+
+
+def _claim_lost(dice: random.Random) -> list[Deed]:
+    which = _which(dice)
+    return [
+        ("sweep", _off(dice)),
+        ("fail_over", which),
+        ("sweep", _off(dice)),
+        ("to_send", _which(dice)),
+        ("to_send", which),
+    ]
+
+
+# ---- playing, and making shorter ----------------------------------------------------------------
+
+
+def play(world: World, history: History) -> None:
+    """Let a history happen. Raises ViolationError."""
+    world.begin(history.setup)
+    world.promise(history.setup.promised)
+    try:
+        for name, *numbers in history.deeds:
+            DEEDS[name](world, *numbers)
+            world.look()
+        world.rest()
+    finally:
+        world.end()
+
+
+def fault_of(world: World, history: History) -> str | None:
+    """What is wrong in a history, if anything."""
+    try:
+        play(world, history)
+    except ViolationError as violation:
+        return str(violation)
+    return None
+
+
+def shorten(world: World, history: History, most: int = 400) -> History:
+    """The shortest history that still fails, by leaving out deeds and asking for fewer steps."""
+    tries = 0
+
+    def fails(deeds: Sequence[Deed]) -> bool:
+        nonlocal tries
+        tries += 1
+        return fault_of(world, replace(history, deeds=tuple(deeds))) is not None
+
+    deeds = list(history.deeds)
+    size = max(1, len(deeds) // 2)
+    while size and tries < most:
+        at, was = 0, len(deeds)
+        while at < len(deeds) and tries < most:
+            shorter = deeds[:at] + deeds[at + size :]
+            if fails(shorter):
+                deeds = shorter
+            else:
+                at += size
+        size = size // 2 if size > 1 or len(deeds) == was else size
+    return replace(history, deeds=tuple(deeds))
+
+
+def explain_fault(world: World, history: History, fault: str) -> str:
+    """A failing seed with its shortest history, to read and to play again."""
+    shortest = shorten(world, history)
+    last = fault_of(world, shortest) or fault
+    return f"seed {history.seed}: {fault}\nits shortest history: {last}\n{shortest}"
