@@ -46,6 +46,97 @@ $$;
 
 COMMENT ON FUNCTION duebook.accept_environment(p_name text, p_is_test boolean, p_by text) IS 'Accepts this database as the named environment; audited; a no-op when it already is.';
 
+CREATE FUNCTION duebook.accept_restore(p_witnessed jsonb, p_is_unwitnessed boolean, p_by text) RETURNS TABLE(restore_id bigint, from_due integer, from_held integer, from_batches integer, lost_provider_accounts text[], intents_were_lost boolean)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    c_longest_io constant interval := interval '15 minutes';
+    v_now timestamptz := pg_catalog.clock_timestamp();
+    v_batch_id bigint := pg_catalog.nextval('duebook.batch_batch_id_seq');
+    v_look_up_from timestamptz;
+    v_newest_intent_id bigint;
+    v_lost_accounts text[];
+    v_intents_were_lost boolean;
+    v_due integer;
+    v_held integer;
+    v_batched integer;
+    v_restore_id bigint;
+begin
+    -- A sender that lives may go on with its last window for as long as a lease can last.
+    select
+        greatest(v_now, pg_catalog.max(w.at) + c_longest_io), pg_catalog.max(w.newest_intent_id)
+    into v_look_up_from, v_newest_intent_id
+    from pg_catalog.jsonb_to_recordset(p_witnessed) as w (
+        at timestamptz, newest_intent_id bigint
+    );
+    -- The number alone could be that of a later run, made after the restore.
+    select coalesce(pg_catalog.array_agg(distinct n.provider_account), '{}') into v_lost_accounts
+    from pg_catalog.jsonb_to_recordset(p_witnessed) as w (at timestamptz, runs jsonb)
+    cross join lateral pg_catalog.jsonb_each_text(w.runs) as n (provider_account, run_id)
+    where not exists (
+        select
+        from duebook.reconciliation_run as r
+        where
+            r.run_id = n.run_id::bigint
+            and r.provider_account = n.provider_account
+            and r.started_at <= w.at
+    );
+    if p_is_unwitnessed then
+        select coalesce(pg_catalog.array_agg(a.provider_account), '{}') into v_lost_accounts
+        from duebook.provider_account as a;
+    end if;
+    v_intents_were_lost := pg_catalog.cardinality(v_lost_accounts) > 0 or coalesce(
+        v_newest_intent_id > (
+            select coalesce(pg_catalog.max(i.intent_id), 0) from duebook.intent as i
+        ),
+        false
+    );
+
+    select duebook.put_restored_in_doubt(
+        pg_catalog.array_agg(d.account_id), pg_catalog.array_agg(d.intent_id),
+        v_batch_id, v_look_up_from
+    ) into v_due
+    from duebook.due as d
+    where d.due_at <= v_now and d.channel <> 'internal';
+    select duebook.put_restored_in_doubt(
+        pg_catalog.array_agg(h.account_id), pg_catalog.array_agg(h.intent_id),
+        v_batch_id, v_look_up_from
+    ) into v_held
+    from duebook.held as h
+    where h.due_at <= v_now and h.channel <> 'internal';
+    v_batched := duebook.doubt_batches(v_look_up_from);
+
+    insert into duebook.batch_ended (batch_id, token, sender, how, flush_no, size, claimed_at)
+    values (
+        v_batch_id, pg_catalog.gen_random_uuid(), 'restore accept', 'dismantled', 0,
+        v_due + v_held, v_now
+    );
+    insert into duebook.restore_accepted as r (
+        accepted_at, accepted_by, batch_id, witnessed, lost_batches, intents_were_lost,
+        lost_provider_accounts, put_in_doubt
+    )
+    values (
+        v_now, p_by, v_batch_id, p_witnessed, pg_catalog.jsonb_array_length(p_witnessed),
+        v_intents_were_lost, v_lost_accounts, v_due + v_held + v_batched
+    )
+    returning r.restore_id into v_restore_id;
+    insert into duebook.audit_event (actor, action, subject, detail)
+    values (
+        p_by, 'accept_restore', 'restore:' || v_restore_id,
+        pg_catalog.jsonb_build_object(
+            'from_due', v_due, 'from_held', v_held, 'from_batches', v_batched,
+            'lost_provider_accounts', v_lost_accounts, 'witnessed', p_witnessed
+        )
+    );
+    return query
+    select v_restore_id, v_due, v_held, v_batched, v_lost_accounts, v_intents_were_lost;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.accept_restore(p_witnessed jsonb, p_is_unwitnessed boolean, p_by text) IS 'Accepts a database that is behind its witness: what may have been sent since the restore is put in doubt.';
+
 CREATE FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -210,6 +301,52 @@ $$;
 
 COMMENT ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) IS 'Status of a settlement batch in one net currency: closed, carried, open, not_closed, not_itemisable.';
 
+CREATE FUNCTION duebook.cancel_hold(p_account_id text, p_hold text, p_reason text DEFAULT 'cancelled'::text, p_by text DEFAULT SESSION_USER) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_hold duebook.hold;
+    v_now timestamptz;
+    v_state text;
+begin
+    select h.* into v_hold
+    from duebook.hold as h
+    where h.account_id = p_account_id and h.hold = p_hold
+    for update;
+    if not found then
+        raise exception 'there is no hold % of this account', p_hold
+            using errcode = 'no_data_found';
+    end if;
+    v_now := pg_catalog.clock_timestamp();
+    v_state := duebook.hold_state(v_hold, v_now);
+    if v_state not in ('open', 'expired') then
+        return case v_state
+            when 'cancelled' then 'already_cancelled'
+            when 'refunded' then 'refund'
+            else 'confirmed'
+        end;
+    end if;
+
+    update duebook.hold as h
+    set cancelled_at = v_now
+    where h.account_id = p_account_id and h.hold = p_hold;
+    if v_state = 'open' then
+        -- One that had expired already ends as expired by the sweep.
+        perform duebook.end_hold_expiry(v_hold, 'cancelled', p_reason, p_by);
+    end if;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'cancel_hold', p_account_id,
+        duebook.hold_expiry_key(v_hold.hold, v_hold.expires_at),
+        pg_catalog.jsonb_build_object('reason', p_reason, 'was', v_state)
+    );
+    return 'cancelled';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.cancel_hold(p_account_id text, p_hold text, p_reason text, p_by text) IS 'Cancels a hold. Returns cancelled, already_cancelled, confirmed or refund.';
+
 CREATE FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -242,6 +379,81 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) IS 'Cancels one promise. Returns cancelled, requested (a sender holds it) or ended (it had an outcome).';
+
+CREATE FUNCTION duebook.cancel_schedule(p_account_id text, p_schedule text, p_reason text, p_by text) RETURNS TABLE(cancelled boolean, ended integer, requested integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_cancelled_at timestamptz;
+    v_ended integer;
+    v_requested integer;
+begin
+    -- A pass that writes occurrences holds this row: what it wrote is seen below.
+    select s.cancelled_at into v_cancelled_at
+    from duebook.schedule as s
+    where s.account_id = p_account_id and s.schedule = p_schedule
+    for update;
+    if not found then
+        raise exception 'there is no schedule of this name for this account'
+            using errcode = 'no_data_found';
+    end if;
+    if v_cancelled_at is not null then
+        return query select false, 0, 0;
+        return;
+    end if;
+    update duebook.schedule as s
+    set
+        cancelled_at = pg_catalog.clock_timestamp(),
+        cancelled_by = p_by,
+        edited_at = null,
+        zone_missing_since = null
+    where s.account_id = p_account_id and s.schedule = p_schedule;
+    delete from duebook.schedule_past as p
+    where p.account_id = p_account_id and p.schedule = p_schedule;
+
+    with open as materialized (
+        select pg_catalog.array_agg(c.intent_id order by c.intent_id) as intent_ids
+        from duebook.occurrence as c
+        inner join duebook.intent as i
+            on c.account_id = i.account_id and c.intent_id = i.intent_id
+        where
+            c.account_id = p_account_id
+            and c.schedule = p_schedule
+            and not exists (
+                select
+                from duebook.outcome as o
+                where o.account_id = i.account_id and o.operation_key = i.operation_key
+            )
+    )
+    select
+        pg_catalog.count(*) filter (where e.done = 'ended'),
+        pg_catalog.count(*) filter (where e.done = 'requested')
+    into v_ended, v_requested
+    from open as p
+    cross join lateral duebook.end_waiting_intents(
+        pg_catalog.array_fill(p_account_id, array[pg_catalog.cardinality(p.intent_ids)]),
+        p.intent_ids,
+        'cancel',
+        'cancelled',
+        p_reason,
+        p_by
+    ) as e
+    where p.intent_ids is not null;
+
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'cancel_schedule', p_account_id, 'schedule:' || p_schedule,
+        pg_catalog.jsonb_build_object(
+            'reason', p_reason, 'ended', v_ended, 'requested', v_requested
+        )
+    );
+    return query select true, v_ended, v_requested;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.cancel_schedule(p_account_id text, p_schedule text, p_reason text, p_by text) IS 'Cancels a schedule: waiting occurrences end expired, cancelled; for those that a sender holds a request is appended.';
 
 CREATE FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) RETURNS TABLE(batch_id bigint, size integer, set_aside integer)
     LANGUAGE plpgsql
@@ -289,6 +501,11 @@ begin
     ) then
         raise exception 'a shifted clock is refused outside a database marked as test'
             using errcode = 'object_not_in_prerequisite_state';
+    end if;
+
+    if duebook.sweep_paused_by() is not null then
+        return query select null::bigint, 0, 0;
+        return;
     end if;
 
     select b.* into v_budget from duebook.budget as b where b.channel = p_channel;
@@ -522,6 +739,80 @@ $$;
 
 COMMENT ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) IS 'Claims up to p_limit due intents of one channel: due to batch, one attempt each. batch_id is null when nothing was claimed.';
 
+CREATE FUNCTION duebook.close_incident(p_name text, p_by text) RETURNS jsonb
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_incident duebook.incident;
+    v_report jsonb;
+    v_refused text[];
+begin
+    select i.* into v_incident
+    from duebook.incident as i
+    where i.name = p_name
+    for update;
+    if not found or v_incident.closed_at is not null then
+        raise exception 'incident % is not open', p_name
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+
+    v_report := duebook.incident_report(v_incident.incident_id);
+    if v_incident.pauses_sweep and v_incident.resumed_at is null then
+        v_refused := v_refused || 'not_resumed'::text;
+    end if;
+    if v_report -> 'differs' <> '{}' then
+        v_refused := v_refused || 'differs'::text;
+    end if;
+    if (v_report ->> 'oldest_due_s')::numeric > (v_report ->> 'band_s')::numeric then
+        v_refused := v_refused || 'oldest_due'::text;
+    end if;
+    if v_refused is not null then
+        return v_report || pg_catalog.jsonb_build_object('refused', v_refused);
+    end if;
+
+    v_report := v_report || pg_catalog.jsonb_build_object(
+        'closed_by', p_by, 'closed_at', v_report -> 'as_of', 'refused', '[]'::jsonb
+    );
+    update duebook.incident as i
+    set
+        closed_by = p_by,
+        closed_at = (v_report ->> 'closed_at')::timestamptz,
+        report = v_report
+    where i.incident_id = v_incident.incident_id;
+    insert into duebook.audit_event (actor, action, subject, detail)
+    values (
+        p_by, 'close_incident', 'incident:' || p_name,
+        pg_catalog.jsonb_build_object(
+            'due', v_report -> 'due',
+            'outcomes', v_report -> 'outcomes',
+            'elsewhere', v_report -> 'elsewhere',
+            'in_doubt', v_report -> 'in_doubt'
+        )
+    );
+    return v_report;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.close_incident(p_name text, p_by text) IS 'Closes an open incident with its report, unless something speaks against it, which `refused` then says. Returns the report.';
+
+CREATE FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text DEFAULT NULL::text, p_by text DEFAULT SESSION_USER) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_fault text := duebook.name_fault(nullif(p_payment_id, ''));
+begin
+    if p_payment_id is not null and v_fault is not null then
+        raise exception 'payment_id: %', v_fault
+            using errcode = 'invalid_parameter_value', column = 'payment_id';
+    end if;
+    return duebook.settle_hold(p_account_id, p_hold, p_payment_id, 'live', null, p_by);
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) IS 'Confirms a hold. Returns confirmed, already_confirmed, expired, cancelled, reheld or refund.';
+
 CREATE TABLE duebook.budget (
     channel text NOT NULL,
     tokens integer,
@@ -587,6 +878,91 @@ CREATE FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp wi
 $$;
 
 COMMENT ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) IS 'The instant up to which the tokens of a budget are counted: the rest of a token is kept.';
+
+CREATE FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_for interval DEFAULT NULL::interval, p_resource text DEFAULT NULL::text, p_quantity integer DEFAULT 1, p_payment_id text DEFAULT NULL::text, p_by text DEFAULT SESSION_USER) RETURNS TABLE(done text, expires_at timestamp with time zone, operation_key text)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    SET "TimeZone" TO 'UTC'
+    AS $$
+#variable_conflict use_column
+declare
+    v_fault record;
+    v_resource duebook.hold_resource;
+    v_hold duebook.hold;
+    v_now timestamptz;
+    v_expires_at timestamptz;
+    v_key text;
+    v_is_new boolean := false;
+begin
+    select f.* into v_fault
+    from duebook.hold_fault(
+        p_account_id, p_hold, p_expires_at, p_for, p_resource, p_quantity, p_payment_id
+    ) as f;
+    if found then
+        raise exception '%: %', v_fault.field, v_fault.fault
+            using errcode = 'invalid_parameter_value', column = v_fault.field;
+    end if;
+    if p_resource is not null then
+        v_resource := duebook.lock_hold_resource(p_resource);
+    end if;
+
+    -- Looked for under the lock: the same creation a moment ago takes no room from this one.
+    select h.* into v_hold
+    from duebook.hold as h
+    where h.account_id = p_account_id and h.hold = p_hold;
+    if not found then
+        v_now := pg_catalog.clock_timestamp();
+        v_expires_at := coalesce(p_expires_at, v_now + p_for);
+        if v_expires_at <= v_now then
+            raise exception 'expires_at: not after now'
+                using errcode = 'invalid_parameter_value', column = 'expires_at';
+        end if;
+        if not duebook.has_room(v_resource, p_quantity, v_now) then
+            raise exception 'the resource % has no room for % more', p_resource, p_quantity
+                using
+                    errcode = 'check_violation',
+                    constraint = 'resource_has_room',
+                    detail = pg_catalog.format('Its capacity is %s.', v_resource.capacity);
+        end if;
+        insert into duebook.hold as n (
+            account_id, hold, resource, quantity, payment_id, created_at, expires_at, held_for
+        )
+        values (
+            p_account_id, p_hold, p_resource, p_quantity, p_payment_id, v_now, v_expires_at, p_for
+        )
+        on conflict (account_id, hold) do nothing
+        returning n.* into v_hold;
+        v_is_new := found;
+        if not v_is_new then
+            -- Somebody else's, committed a moment ago.
+            select h.* into v_hold
+            from duebook.hold as h
+            where h.account_id = p_account_id and h.hold = p_hold;
+        end if;
+    end if;
+
+    v_key := duebook.hold_expiry_key(v_hold.hold, v_hold.expires_at);
+    if v_is_new then
+        perform duebook.promise_hold_expiry(v_hold, v_key, p_by);
+    elsif
+        v_hold.resource is distinct from p_resource
+        or v_hold.quantity <> p_quantity
+        or v_hold.payment_id is distinct from coalesce(p_payment_id, v_hold.payment_id)
+        or v_hold.held_for is distinct from p_for
+        or v_hold.expires_at <> coalesce(p_expires_at, v_hold.expires_at)
+        then
+        raise exception 'hold % of this account exists with other content', p_hold
+            using errcode = 'unique_violation', constraint = 'hold_pkey';
+    end if;
+    return query
+    select
+        case when v_is_new then 'created' else 'existed' end,
+        v_hold.expires_at,
+        v_key;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) IS 'Creates a hold with a fixed end and promises its expiry. Returns created or existed, its end and its key; other content and a full resource are refused.';
 
 CREATE TABLE duebook.batch (
     batch_id bigint NOT NULL,
@@ -729,6 +1105,229 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) IS 'Takes apart a batch that could not be rescued as a whole, intent by intent, into in_doubt or held.';
+
+CREATE FUNCTION duebook.doubt_batches(p_look_up_from timestamp with time zone) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with gone as (
+        delete from duebook.batch as b
+        returning b.*
+    ),
+    noted as (
+        insert into duebook.batch_ended (
+            batch_id, token, sender, how, flush_no, size, claimed_at, safe_retry_until
+        )
+        select
+            g.batch_id, g.token, g.sender, 'dismantled', g.flush_no, g.size, g.claimed_at,
+            g.safe_retry_until
+        from gone as g
+    ),
+    unresulted as materialized (
+        select a.*, g.channel, i.kind, i.give_up_at
+        from gone as g
+        cross join lateral unnest(g.account_ids, g.intent_ids, g.attempt_nos)
+            as w (account_id, intent_id, attempt_no)
+        inner join duebook.attempt as a
+            on
+                w.account_id = a.account_id
+                and w.intent_id = a.intent_id
+                and w.attempt_no = a.attempt_no
+        inner join duebook.intent as i
+            on w.account_id = i.account_id and w.intent_id = i.intent_id
+        where
+            not exists (
+                select
+                from duebook.attempt_result as r
+                where
+                    r.account_id = w.account_id
+                    and r.intent_id = w.intent_id
+                    and r.attempt_no = w.attempt_no
+            )
+            and not exists (
+                select
+                from duebook.outcome as o
+                where o.account_id = i.account_id and o.operation_key = i.operation_key
+            )
+        order by a.account_id, a.intent_id
+    ),
+    back as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at, tries, claims
+        )
+        select
+            u.account_id, u.intent_id, u.due_at, u.kind, u.channel, u.give_up_at, u.tries,
+            u.attempt_no
+        from unresulted as u
+        where u.channel = 'internal'
+        on conflict do nothing
+    ),
+    put as (
+        insert into duebook.in_doubt (
+            account_id, intent_id, attempt_no, batch_id, cause, due_at, kind, channel,
+            give_up_at, tries, claims, look_up_from
+        )
+        select
+            u.account_id, u.intent_id, u.attempt_no, u.batch_id, 'restored', u.due_at, u.kind,
+            u.channel, u.give_up_at, u.tries, u.attempt_no, p_look_up_from
+        from unresulted as u
+        where u.channel <> 'internal'
+        on conflict do nothing
+        returning account_id
+    )
+    select pg_catalog.count(*)::integer from put;
+$$;
+
+COMMENT ON FUNCTION duebook.doubt_batches(p_look_up_from timestamp with time zone) IS 'Ends every live batch of a restored database; what has no result is put in doubt. Returns how many.';
+
+CREATE FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_restore duebook.restore_accepted;
+    v_doubtful integer;
+begin
+    select r.* into v_restore
+    from duebook.restore_accepted as r
+    where
+        p_provider_account = any(r.lost_provider_accounts)
+        and not exists (
+            select
+            from duebook.reconciliation_run as n
+            where
+                n.provider_account = p_provider_account
+                and n.scope = 'full'
+                and n.started_at > r.accepted_at
+                and n.run_id <> p_run_id
+        )
+    order by r.restore_id desc
+    limit 1;
+    if not found then
+        return 0;
+    end if;
+
+    select
+        duebook.put_restored_in_doubt(
+            pg_catalog.array_agg(i.account_id), pg_catalog.array_agg(i.intent_id),
+            v_restore.batch_id, v_restore.accepted_at
+        )
+    into v_doubtful
+    from duebook.intent as i
+    inner join duebook.ledger_change as c
+        on i.account_id = c.account_id and i.change_id = c.change_id
+    where
+        i.run_id = p_run_id
+        and i.ownership = 'live'
+        and i.channel <> 'internal'
+        and c.evidence_at + (i.notify_at - i.created_at) <= v_restore.accepted_at;
+    return v_doubtful;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) IS 'Puts intents of a run in doubt that a run lost by a restore may have promised and sent. Returns how many.';
+
+CREATE FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_restore duebook.restore_accepted;
+    v_doubtful integer;
+begin
+    select r.* into v_restore
+    from duebook.restore_accepted as r
+    order by r.restore_id desc
+    limit 1;
+    if not found then
+        return 0;
+    end if;
+
+    select
+        duebook.put_restored_in_doubt(
+            pg_catalog.array_agg(i.account_id), pg_catalog.array_agg(i.intent_id),
+            v_restore.batch_id, v_restore.accepted_at
+        )
+    into v_doubtful
+    from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
+    inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+    where i.notify_at <= v_restore.accepted_at and i.channel <> 'internal';
+    return v_doubtful;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) IS 'Puts just written occurrences that were due before a restore was accepted in doubt. Returns how many.';
+
+CREATE TABLE duebook.hold (
+    account_id text NOT NULL,
+    hold text NOT NULL,
+    resource text,
+    quantity integer DEFAULT 1 NOT NULL,
+    payment_id text,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    held_for interval,
+    confirmed_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    expired_at timestamp with time zone,
+    reheld_at timestamp with time zone,
+    refunded_at timestamp with time zone,
+    CONSTRAINT expiry_is_after_creation CHECK ((expires_at > created_at)),
+    CONSTRAINT hold_ends_once CHECK ((num_nonnulls(confirmed_at, cancelled_at) < 2)),
+    CONSTRAINT hold_is_valid CHECK (((char_length(hold) >= 1) AND (char_length(hold) <= 200))),
+    CONSTRAINT late_payment_has_one_end CHECK ((num_nonnulls(confirmed_at, refunded_at) < 2)),
+    CONSTRAINT late_payment_is_named CHECK (((num_nonnulls(reheld_at, refunded_at) = 0) OR (payment_id IS NOT NULL))),
+    CONSTRAINT quantity_is_positive CHECK ((quantity > 0)),
+    CONSTRAINT reheld_is_confirmed CHECK (((reheld_at IS NULL) OR (confirmed_at IS NOT NULL)))
+);
+
+COMMENT ON TABLE duebook.hold IS 'A reservation whose end was fixed when it was created.';
+
+COMMENT ON COLUMN duebook.hold.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.hold.hold IS 'Name of the hold, unique for the account; stands in its operation key.';
+
+COMMENT ON COLUMN duebook.hold.resource IS 'What it reserves; null: nothing that is counted.';
+
+COMMENT ON COLUMN duebook.hold.quantity IS 'How much of it.';
+
+COMMENT ON COLUMN duebook.hold.payment_id IS 'Payment that is to confirm it, or did.';
+
+COMMENT ON COLUMN duebook.hold.created_at IS 'When it was created.';
+
+COMMENT ON COLUMN duebook.hold.expires_at IS 'From here on it is expired to every reader, swept or not, unless it was confirmed before.';
+
+COMMENT ON COLUMN duebook.hold.held_for IS 'How long it was asked to hold, where no instant was: what a repeated creation is compared with.';
+
+COMMENT ON COLUMN duebook.hold.confirmed_at IS 'When it was confirmed, while it could be, or re-held.';
+
+COMMENT ON COLUMN duebook.hold.cancelled_at IS 'When it was cancelled.';
+
+COMMENT ON COLUMN duebook.hold.expired_at IS 'When a sweep recorded its expiry.';
+
+COMMENT ON COLUMN duebook.hold.reheld_at IS 'When a payment after its expiry got it again, since it still could.';
+
+COMMENT ON COLUMN duebook.hold.refunded_at IS 'When a payment after its expiry was to be refunded, since it could not be held again.';
+
+CREATE FUNCTION duebook.end_hold_expiry(p_hold duebook.hold, p_reason text, p_why text, p_by text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_intent_id bigint;
+begin
+    select i.intent_id into v_intent_id
+    from duebook.intent as i
+    where
+        i.account_id = p_hold.account_id
+        and i.operation_key = duebook.hold_expiry_key(p_hold.hold, p_hold.expires_at);
+    perform duebook.end_waiting_intents(
+        array[p_hold.account_id], array[v_intent_id], 'cancel', p_reason, p_why, p_by
+    );
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.end_hold_expiry(p_hold duebook.hold, p_reason text, p_why text, p_by text) IS 'Ends the waiting promise of a hold''s expiry; one that a sweep has claimed is ended by it.';
 
 CREATE FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) RETURNS TABLE(account_id text, intent_id bigint, done text)
     LANGUAGE plpgsql
@@ -943,6 +1542,285 @@ $$;
 
 COMMENT ON FUNCTION duebook.expire_due(p_most integer) IS 'Ends due intents past their limit, at most p_most of the oldest of each channel, as too_late. Returns how many.';
 
+CREATE FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer, p_upto integer, p_due_offset interval) RETURNS TABLE(done integer, expired integer, skipped integer, held integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+begin
+    perform
+    from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
+    inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
+    inner join duebook.hold as h
+        on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
+    order by h.account_id, h.hold
+    for update of h;
+    v_now := pg_catalog.clock_timestamp();
+
+    return query
+    with judged as materialized (
+        select
+            w.account_id,
+            w.intent_id,
+            w.attempt_no,
+            w.due_at,
+            i.operation_key,
+            i.kind,
+            i.payment_id,
+            i.give_up_at,
+            h.hold,
+            case
+                when i.intent_id is null then 'no_intent'
+                when exists (
+                    select
+                    from duebook.outcome as o
+                    where o.account_id = i.account_id and o.operation_key = i.operation_key
+                ) then 'has_outcome'
+                when h.hold is null then 'gate_failed'
+                when h.confirmed_at is not null then 'settled_meanwhile'
+                when h.cancelled_at < h.expires_at then 'cancelled'
+                when exists (
+                    select
+                    from duebook.intent_request as q
+                    where q.account_id = i.account_id and q.intent_id = i.intent_id
+                ) then 'cancelled'
+                when h.expires_at > v_now + p_due_offset then 'not_due'
+            end as reason
+        from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
+        left join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
+        left join duebook.hold as h
+            on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
+    ),
+    decided as materialized (
+        select
+            j.*,
+            case
+                when j.reason is null then 'done'
+                when j.reason in ('settled_meanwhile', 'cancelled') then 'expired'
+                when j.reason = 'gate_failed' then 'held'
+                else 'skipped'
+            end as result
+        from judged as j
+        order by j.account_id, j.operation_key
+    ),
+    swept as (
+        update duebook.hold as h
+        set expired_at = v_now
+        from decided as d
+        where d.account_id = h.account_id and d.hold = h.hold and d.result = 'done'
+    ),
+    answered as (
+        insert into duebook.attempt_result (
+            account_id, intent_id, attempt_no, batch_id, flush_no, result, reason, finished_at
+        )
+        select
+            d.account_id, d.intent_id, d.attempt_no, p_batch.batch_id, p_batch.flush_no + 1,
+            d.result, d.reason, v_now
+        from decided as d
+    ),
+    ended as (
+        insert into duebook.outcome (
+            account_id, operation_key, intent_id, kind, payment_id, result, reason, due_at,
+            ended_at, attempt_no
+        )
+        select
+            d.account_id, d.operation_key, d.intent_id, d.kind, d.payment_id, d.result, d.reason,
+            d.due_at, v_now, d.attempt_no
+        from decided as d
+        where d.result in ('done', 'expired')
+    ),
+    back as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at, claims
+        )
+        select
+            d.account_id, d.intent_id, d.due_at, d.kind, p_batch.channel, d.give_up_at, d.attempt_no
+        from decided as d
+        where d.reason = 'not_due'
+    ),
+    kept as (
+        insert into duebook.held (
+            account_id, intent_id, cause, due_at, kind, channel, give_up_at, tries, claims, detail,
+            retest_at
+        )
+        select
+            d.account_id, d.intent_id, d.reason, d.due_at, d.kind, p_batch.channel, d.give_up_at,
+            0, d.attempt_no, 'there is no such hold', v_now + interval '1 hour'
+        from decided as d
+        where d.result = 'held'
+    )
+    select
+        (pg_catalog.count(*) filter (where d.result = 'done'))::integer,
+        (pg_catalog.count(*) filter (where d.result = 'expired'))::integer,
+        (pg_catalog.count(*) filter (where d.result = 'skipped'))::integer,
+        (pg_catalog.count(*) filter (where d.result = 'held'))::integer
+    from decided as d;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer, p_upto integer, p_due_offset interval) IS 'Expires the holds of some positions of a locked internal batch, and ends their promises. Returns how many ended how.';
+
+CREATE FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) RETURNS TABLE(done integer, expired integer, skipped integer, held integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    select e.*
+    from duebook.expire_holds(p_batch, p_position, p_position + 1, p_due_offset) as e;
+exception
+    when transaction_rollback or insufficient_resources or object_not_in_prerequisite_state
+        or operator_intervention or system_error or internal_error then
+        raise;
+    when others then
+        return query
+        with bad as (
+            select w.account_id, w.intent_id, w.attempt_no, w.due_at, i.kind, i.give_up_at
+            from duebook.read_batch_window(p_batch.batch_id, p_position, p_position + 1) as w
+            left join duebook.intent as i
+                on w.account_id = i.account_id and w.intent_id = i.intent_id
+        ),
+        answered as (
+            insert into duebook.attempt_result (
+                account_id, intent_id, attempt_no, batch_id, flush_no, result, reason, finished_at
+            )
+            select
+                b.account_id, b.intent_id, b.attempt_no, p_batch.batch_id, p_batch.flush_no + 1,
+                'held', 'gate_failed', pg_catalog.clock_timestamp()
+            from bad as b
+            on conflict do nothing
+        ),
+        kept as (
+            insert into duebook.held (
+                account_id, intent_id, cause, due_at, kind, channel, give_up_at, tries, claims,
+                detail, retest_at
+            )
+            select
+                b.account_id, b.intent_id, 'gate_failed', b.due_at, b.kind, p_batch.channel,
+                b.give_up_at, 0, b.attempt_no, 'SQLSTATE ' || sqlstate,
+                pg_catalog.clock_timestamp() + interval '10 minutes'
+            from bad as b
+            where b.kind is not null
+            on conflict do nothing
+        )
+        select 0, 0, 0, pg_catalog.count(*)::integer from bad;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) IS 'Expires the hold at one position of an internal batch by itself; one that can''t be is held.';
+
+CREATE FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) RETURNS TABLE(ordinal bigint, known_flush_no integer)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select w.ordinal, coalesce(b.flush_no, e.flush_no)
+    from unnest(p_batch_ids, p_tokens, p_flush_nos)
+        with ordinality as w (batch_id, token, flush_no, ordinal)
+    left join duebook.batch as b on w.batch_id = b.batch_id and w.token = b.token
+    left join duebook.batch_ended as e on w.batch_id = e.batch_id and w.token = e.token
+    where
+        coalesce(greatest(b.flush_no, e.flush_no), -1) < w.flush_no
+        and not exists (
+            select
+            from duebook.restore_accepted as r
+            cross join lateral pg_catalog.jsonb_to_recordset(r.witnessed)
+                as x (token uuid, flush_no integer)
+            where x.token = w.token and x.flush_no >= w.flush_no
+        );
+$$;
+
+COMMENT ON FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) IS 'Which of the given windows this database does not know: it is behind what was sent.';
+
+CREATE FUNCTION duebook.find_run_holds(p_run_id bigint) RETURNS TABLE(account_id text, hold text, resource text, payment_id text, change_id bigint)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select h.account_id, h.hold, h.resource, h.payment_id, pg_catalog.max(c.change_id)
+    from duebook.ledger_change as c
+    inner join duebook.hold as h on c.account_id = h.account_id and c.payment_id = h.payment_id
+    where
+        c.run_id = p_run_id
+        and c.change_kind = 'balance'
+        and c.after_status in ('settled', 'over_settled')
+        and h.confirmed_at is null
+        and h.cancelled_at is null
+        and h.refunded_at is null
+    group by h.account_id, h.hold;
+$$;
+
+COMMENT ON FUNCTION duebook.find_run_holds(p_run_id bigint) IS 'Holds that wait for a payment which a run settled in full, each with the ledger change that says so.';
+
+CREATE FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) RETURNS TABLE(state text, done integer, expired integer, skipped integer, held integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_batch duebook.batch;
+    v_one record;
+    v_all record;
+begin
+    select b.* into v_batch
+    from duebook.batch as b
+    where b.batch_id = p_batch_id and b.token = p_token
+    for update;
+    if not found then
+        return query
+        select
+            case
+                when exists (
+                    select
+                    from duebook.batch_ended as e
+                    where
+                        e.batch_id = p_batch_id and e.token = p_token and e.how = 'finished'
+                ) then 'repeated'
+                else 'gone'
+            end,
+            0, 0, 0, 0;
+        return;
+    end if;
+
+    begin
+        select e.* into v_all
+        from duebook.expire_holds(v_batch, 0, v_batch.size, p_due_offset) as e;
+    exception
+        when transaction_rollback or insufficient_resources or object_not_in_prerequisite_state
+            or operator_intervention or system_error or internal_error then
+            raise;
+        when others then
+            select 0 as done, 0 as expired, 0 as skipped, 0 as held into v_all;
+            for v_one in
+                select e.*
+                from pg_catalog.generate_series(0, v_batch.size - 1) as n (place)
+                cross join lateral duebook.expire_one_hold(v_batch, n.place, p_due_offset) as e
+            loop
+                v_all.done := v_all.done + v_one.done;
+                v_all.expired := v_all.expired + v_one.expired;
+                v_all.skipped := v_all.skipped + v_one.skipped;
+                v_all.held := v_all.held + v_one.held;
+            end loop;
+    end;
+
+    delete from duebook.batch as b where b.batch_id = p_batch_id;
+    insert into duebook.batch_ended (batch_id, token, sender, how, flush_no, size, claimed_at)
+    values (
+        p_batch_id, p_token, v_batch.sender, 'finished', v_batch.flush_no + 1, v_batch.size,
+        v_batch.claimed_at
+    );
+    return query select 'applied', v_all.done, v_all.expired, v_all.skipped, v_all.held;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) IS 'Does what an internal batch is about and ends it, in one transaction fenced by its token. Returns applied, repeated or gone, and how many ended how.';
+
 CREATE FUNCTION duebook.has_offset(p_text text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -951,6 +1829,489 @@ CREATE FUNCTION duebook.has_offset(p_text text) RETURNS boolean
 $$;
 
 COMMENT ON FUNCTION duebook.has_offset(p_text text) IS 'Whether a time that a file states says its own offset from UTC.';
+
+CREATE TABLE duebook.hold_resource (
+    resource text NOT NULL,
+    capacity integer,
+    confirmed bigint DEFAULT 0 NOT NULL,
+    changes bigint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT capacity_is_not_negative CHECK ((capacity >= 0)),
+    CONSTRAINT confirmed_is_not_negative CHECK ((confirmed >= 0)),
+    CONSTRAINT resource_is_valid CHECK (((char_length(resource) >= 1) AND (char_length(resource) <= 200)))
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE duebook.hold_resource IS 'What holds reserve and how much of it there is. Whoever creates or confirms a hold of it holds this row.';
+
+COMMENT ON COLUMN duebook.hold_resource.resource IS 'Name of the resource.';
+
+COMMENT ON COLUMN duebook.hold_resource.capacity IS 'How much of it can be reserved and confirmed together; null: no limit.';
+
+COMMENT ON COLUMN duebook.hold_resource.confirmed IS 'Quantity of its confirmed holds. What is still open is counted by the clock instead.';
+
+COMMENT ON COLUMN duebook.hold_resource.changes IS 'Counts the transactions that held it: one that waited sees in every isolation level that it did.';
+
+COMMENT ON COLUMN duebook.hold_resource.updated_at IS 'When its capacity was last set.';
+
+CREATE FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    select
+        p_resource.capacity is null
+        or p_resource.confirmed + p_quantity + coalesce(
+            (
+                select pg_catalog.sum(h.quantity)
+                from duebook.hold as h
+                where
+                    h.resource = p_resource.resource
+                    and h.expires_at > p_at
+                    and h.confirmed_at is null
+                    and h.cancelled_at is null
+                    and h.expired_at is null
+            ),
+            0
+        ) <= p_resource.capacity;
+$$;
+
+COMMENT ON FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) IS 'Whether a locked resource has room for so much more; a hold that is expired by the clock takes none.';
+
+CREATE FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        pg_catalog.concat(
+            'expire:hold:',
+            duebook.key_part(p_hold),
+            ':',
+            pg_catalog.to_char(p_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS'),
+            case
+                when pg_catalog.date_trunc('second', p_expires_at, 'UTC') <> p_expires_at
+                    then pg_catalog.to_char(p_expires_at at time zone 'UTC', '.US')
+            end,
+            'Z'
+        );
+$$;
+
+COMMENT ON FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) IS 'The operation key of the expiry of a hold: expire:hold:<hold>:<expires_at>.';
+
+CREATE FUNCTION duebook.hold_fault(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text) RETURNS TABLE(field text, fault text)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select
+        f.field,
+        f.fault
+    from (
+        values
+        (1, 'account_id', duebook.name_fault(nullif(p_account_id, ''))),
+        (2, 'hold', duebook.name_fault(nullif(p_hold, ''))),
+        (
+            3,
+            'resource',
+            case when p_resource is not null then duebook.name_fault(nullif(p_resource, '')) end
+        ),
+        (
+            4,
+            'payment_id',
+            case when p_payment_id is not null then duebook.name_fault(nullif(p_payment_id, '')) end
+        ),
+        (
+            5,
+            'quantity',
+            case when coalesce(p_quantity, 0) < 1 then 'expected a whole number from 1' end
+        ),
+        (
+            6,
+            'expires_at',
+            case
+                when pg_catalog.num_nonnulls(p_expires_at, p_for) <> 1
+                    then 'expected either an instant or how long to hold'
+                when not pg_catalog.isfinite(p_expires_at) then 'expected an instant'
+                when p_expires_at > pg_catalog.clock_timestamp() + interval '100 years'
+                    then 'more than 100 years ahead'
+            end
+        ),
+        (
+            7,
+            'for',
+            case
+                when p_for <= interval '0' then 'expected more than nothing'
+                when p_for > interval '100 years' then 'more than 100 years'
+            end
+        )
+    ) as f (place, field, fault)
+    where f.fault is not null
+    order by f.place
+    limit 1;
+$$;
+
+COMMENT ON FUNCTION duebook.hold_fault(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text) IS 'The first field of a hold that is to be created which is wrong, and why; no row: none.';
+
+CREATE FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        case
+            when p_hold.reheld_at is not null then 'reheld'
+            when p_hold.confirmed_at is not null then 'confirmed'
+            when p_hold.refunded_at is not null then 'refunded'
+            when p_hold.cancelled_at is not null then 'cancelled'
+            when p_hold.expired_at is not null or p_hold.expires_at <= p_at then 'expired'
+            else 'open'
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) IS 'What a hold is at an instant: open, expired, confirmed, reheld, refunded or cancelled.';
+
+CREATE FUNCTION duebook.incident_fates(p_incident_id bigint) RETURNS TABLE(account_id text, intent_id bigint, operation_key text, kind text, channel text, subject text, was_due_at timestamp with time zone, place text, reason text, stands_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_material TO 'off'
+    SET jit TO 'off'
+    AS $$
+    select
+        n.account_id,
+        n.intent_id,
+        i.operation_key,
+        i.kind,
+        i.channel,
+        i.subject,
+        n.due_at,
+        coalesce(
+            o.result,
+            case
+                when d.due_at > now.at then 'later'
+                when d.due_at is not null then 'due'
+                when h.cause is not null then 'held'
+                when u.cause is not null then 'in_doubt'
+                when p.proposed_at is not null then 'proposed'
+                when duebook.is_in_flight(n.account_id, n.intent_id) then 'batch'
+                else 'nowhere'
+            end
+        ),
+        coalesce(
+            o.reason,
+            h.cause,
+            u.cause,
+            case
+                when d.due_at > now.at
+                    then (
+                        select c.reason
+                        from duebook.intent_change as c
+                        where c.account_id = n.account_id and c.intent_id = n.intent_id
+                        order by c.intent_change_id desc
+                        limit 1
+                    )
+            end
+        ),
+        coalesce(o.ended_at, d.due_at, h.since, u.since, p.proposed_at)
+    from duebook.incident_intent as n
+    cross join (select pg_catalog.clock_timestamp() as at) as now
+    left join lateral (
+        select w.*
+        from duebook.intent as w
+        where w.account_id = n.account_id and w.intent_id = n.intent_id
+        limit 1
+    ) as i on true
+    left join lateral (
+        select w.*
+        from duebook.outcome as w
+        where w.account_id = i.account_id and w.operation_key = i.operation_key
+        limit 1
+    ) as o on true
+    left join lateral (
+        select w.due_at
+        from duebook.due as w
+        where w.account_id = n.account_id and w.intent_id = n.intent_id
+        limit 1
+    ) as d on true
+    left join lateral (
+        select
+            w.cause,
+            w.since
+        from duebook.held as w
+        where w.account_id = n.account_id and w.intent_id = n.intent_id
+        limit 1
+    ) as h on true
+    left join lateral (
+        select
+            w.cause,
+            w.since
+        from duebook.in_doubt as w
+        where w.account_id = n.account_id and w.intent_id = n.intent_id
+        limit 1
+    ) as u on true
+    left join lateral (
+        select w.proposed_at
+        from duebook.proposed as w
+        where w.account_id = n.account_id and w.intent_id = n.intent_id
+        limit 1
+    ) as p on true
+    where n.incident_id = p_incident_id;
+$$;
+
+COMMENT ON FUNCTION duebook.incident_fates(p_incident_id bigint) IS 'What became of each intent that an incident noted: the place where it stands, why and since when.';
+
+CREATE FUNCTION duebook.incident_policies(p_incident_id bigint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    with involved as (
+        select
+            i.account_id,
+            i.kind,
+            i.channel,
+            case
+                when i.subject like 'schedule:%' then pg_catalog.substr(i.subject, 10)
+            end as schedule
+        from duebook.incident_intent as n
+        inner join duebook.intent as i on n.account_id = i.account_id and n.intent_id = i.intent_id
+        where n.incident_id = p_incident_id
+    ),
+    applied as (
+        select
+            v.kind,
+            s.schedule is not null as is_scheduled,
+            coalesce(s.catch_up, k.catch_up) as catch_up,
+            coalesce(s.catch_up_window, k.catch_up_window) as catch_up_window,
+            coalesce(s.max_occurrences, k.max_occurrences) as max_occurrences,
+            coalesce(s.spread_per_minute, k.spread_per_minute) as spread_per_minute,
+            pg_catalog.count(*) as intents,
+            pg_catalog.count(distinct (s.account_id, s.schedule))
+            filter (where s.schedule is not null) as schedules
+        from involved as v
+        left join duebook.schedule as s
+            on v.account_id = s.account_id and v.schedule = s.schedule
+        left join duebook.intent_kind as k on v.kind = k.kind
+        where v.channel <> 'internal'
+        group by 1, 2, 3, 4, 5, 6
+        union all
+        select v.kind, false, 'always', null, null, null, pg_catalog.count(*), 0
+        from involved as v
+        where v.channel = 'internal'
+        group by v.kind
+    )
+    select
+        coalesce(
+            pg_catalog.jsonb_agg(
+                pg_catalog.jsonb_build_object(
+                    'kind', a.kind,
+                    'schedules', a.schedules,
+                    'intents', a.intents,
+                    'catch_up', a.catch_up,
+                    'catch_up_window_s', extract(epoch from a.catch_up_window)::bigint,
+                    'max_occurrences', a.max_occurrences,
+                    'spread_per_minute', a.spread_per_minute
+                )
+                order by
+                    a.kind, a.schedules, a.catch_up, a.catch_up_window, a.max_occurrences,
+                    a.spread_per_minute
+            ),
+            '[]'
+        )
+    from applied as a;
+$$;
+
+COMMENT ON FUNCTION duebook.incident_policies(p_incident_id bigint) IS 'The catch-up policies that decide about what an incident noted, of kinds and schedules, as they stand now.';
+
+CREATE FUNCTION duebook.incident_report(p_incident_id bigint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    with incident as (
+        select
+            i.*,
+            pg_catalog.clock_timestamp() as at
+        from duebook.incident as i
+        where i.incident_id = p_incident_id
+    ),
+    fate as materialized (
+        select
+            f.*,
+            f.place in ('nowhere', 'batch')
+            or (
+                f.place = 'due'
+                and (f.stands_at <= f.was_due_at or f.stands_at < i.at - i.oldest_due_band)
+            ) as differs
+        from duebook.incident_fates(p_incident_id) as f
+        cross join incident as i
+    ),
+    counted as (
+        select
+            f.place,
+            coalesce(f.reason, '') as reason,
+            pg_catalog.count(*) as n
+        from fate as f
+        where not f.differs
+        group by 1, 2
+    ),
+    by_reason as (
+        select
+            c.place,
+            pg_catalog.sum(c.n) as n,
+            pg_catalog.jsonb_object_agg(c.reason, c.n order by c.reason) as reasons
+        from counted as c
+        group by c.place
+    ),
+    backlog as (
+        select pg_catalog.count(*) as n, pg_catalog.min(d.due_at) as oldest_at
+        from duebook.due as d
+        where d.due_at <= (select pg_catalog.clock_timestamp())
+    )
+    select
+        pg_catalog.jsonb_build_object(
+            'name', i.name,
+            'reason', i.reason,
+            'pauses_sweep', i.pauses_sweep,
+            'band_s', extract(epoch from i.oldest_due_band)::bigint,
+            'opened_by', i.opened_by,
+            'opened_at', i.opened_at,
+            'resumed_by', i.resumed_by,
+            'resumed_at', i.resumed_at,
+            'closed_by', i.closed_by,
+            'closed_at', i.closed_at,
+            'as_of', i.at,
+            'lasted_s', extract(epoch from coalesce(i.closed_at, i.at) - i.opened_at)::bigint,
+            'due', (select pg_catalog.count(*) from fate),
+            'outcomes', pg_catalog.jsonb_build_object(
+                'sent', coalesce((select r.n from by_reason as r where r.place = 'sent'), 0),
+                'done', coalesce((select r.n from by_reason as r where r.place = 'done'), 0),
+                'expired', coalesce(
+                    (select r.reasons from by_reason as r where r.place = 'expired'), '{}'
+                )
+            ),
+            'elsewhere', pg_catalog.jsonb_build_object(
+                'held', coalesce((select r.reasons from by_reason as r where r.place = 'held'), '{}'),
+                'in_doubt', coalesce(
+                    (select r.n from by_reason as r where r.place = 'in_doubt'), 0
+                ),
+                'later', coalesce(
+                    (select r.reasons from by_reason as r where r.place = 'later'), '{}'
+                ),
+                'due_again', coalesce((select r.n from by_reason as r where r.place = 'due'), 0),
+                'proposed', coalesce(
+                    (select r.n from by_reason as r where r.place = 'proposed'), 0
+                )
+            ),
+            'differs', (
+                select
+                    coalesce(pg_catalog.jsonb_object_agg(x.place, x.n order by x.place), '{}')
+                from (
+                    select f.place, pg_catalog.count(*) as n
+                    from fate as f
+                    where f.differs
+                    group by f.place
+                ) as x
+            ),
+            'differing_keys', (
+                select
+                    coalesce(
+                        pg_catalog.jsonb_agg(
+                            pg_catalog.jsonb_build_object(
+                                'account_id', x.account_id,
+                                'operation_key', x.operation_key,
+                                'place', x.place,
+                                'due_at', x.was_due_at
+                            )
+                            order by x.was_due_at, x.account_id, x.operation_key
+                        ),
+                        '[]'
+                    )
+                from (
+                    select f.*
+                    from fate as f
+                    where f.differs
+                    order by f.was_due_at, f.account_id, f.operation_key
+                    limit 20
+                ) as x
+            ),
+            'backlog', b.n,
+            'oldest_due_s', coalesce(
+                pg_catalog.round(extract(epoch from i.at - b.oldest_at), 3), 0
+            ),
+            'in_doubt', (select pg_catalog.count(*) from duebook.in_doubt),
+            'in_doubt_keys', (
+                select
+                    coalesce(
+                        pg_catalog.jsonb_agg(
+                            pg_catalog.jsonb_build_object(
+                                'account_id', x.account_id,
+                                'operation_key', x.operation_key,
+                                'cause', x.cause,
+                                'since', x.since
+                            )
+                            order by x.since, x.account_id, x.operation_key
+                        ),
+                        '[]'
+                    )
+                from (
+                    select u.account_id, w.operation_key, u.cause, u.since
+                    from duebook.in_doubt as u
+                    left join duebook.intent as w
+                        on u.account_id = w.account_id and u.intent_id = w.intent_id
+                    order by u.since, u.account_id, u.intent_id
+                    limit 1000
+                ) as x
+            ),
+            'policies', case
+                when i.resumed_at is null then duebook.incident_policies(i.incident_id)
+                else i.policies
+            end,
+            'policy_changes', (
+                select
+                    coalesce(
+                        pg_catalog.jsonb_agg(
+                            pg_catalog.jsonb_build_object(
+                                'at', e.happened_at,
+                                'by', e.actor,
+                                'action', e.action,
+                                'subject', e.subject
+                            )
+                            order by e.audit_event_id
+                        ),
+                        '[]'
+                    )
+                from duebook.audit_event as e
+                where
+                    e.happened_at >= i.opened_at
+                    and e.action in (
+                        'put_intent_kind', 'put_schedule', 'cancel_schedule',
+                        'pause_intents', 'resume_intents'
+                    )
+            ),
+            'pauses', (
+                select
+                    coalesce(
+                        pg_catalog.jsonb_agg(
+                            pg_catalog.jsonb_build_object(
+                                'scope', p.scope,
+                                'name', p.name,
+                                'mode', p.mode,
+                                'by', p.paused_by,
+                                'at', p.paused_at
+                            )
+                            order by p.scope, p.name
+                        ),
+                        '[]'
+                    )
+                from duebook.pause as p
+            ),
+            'samples', i.samples
+        )
+    from incident as i
+    cross join backlog as b;
+$$;
+
+COMMENT ON FUNCTION duebook.incident_report(p_incident_id bigint) IS 'What an incident comes to, as of now: policies, what was due beside its outcomes, what differs, what is in doubt.';
 
 CREATE FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) RETURNS boolean
     LANGUAGE sql STABLE
@@ -1043,6 +2404,26 @@ $_$;
 
 COMMENT ON FUNCTION duebook.is_time(p_text text) IS 'Whether a text is a date, a date and time, or an instant with its offset; false for null.';
 
+CREATE FUNCTION duebook.is_zone_name(p_zone text) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO ''
+    AS $_$
+begin
+    if p_zone = 'UTC' then
+        return true;
+    end if;
+    if p_zone ~ '^[A-Za-z_]+(/[A-Za-z_-]+)+$' then
+        return (timestamp '2000-01-01 00:00' at time zone p_zone) is not null;
+    end if;
+    return exists (select from pg_catalog.pg_timezone_names as z where z.name = p_zone);
+exception
+    when invalid_parameter_value then
+        return false;
+end;
+$_$;
+
+COMMENT ON FUNCTION duebook.is_zone_name(p_zone text) IS 'Whether a text names a time zone of this server''s data; abbreviations and offsets are none.';
+
 CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -1051,6 +2432,18 @@ CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
 $$;
 
 COMMENT ON FUNCTION duebook.key_part(p_part text) IS 'One part of an operation key, escaped: % becomes %25, then : becomes %3A.';
+
+CREATE FUNCTION duebook.lock_hold_resource(p_resource text) RETURNS duebook.hold_resource
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    insert into duebook.hold_resource as r (resource)
+    values (p_resource)
+    on conflict (resource) do update set changes = r.changes + 1
+    returning r.*;
+$$;
+
+COMMENT ON FUNCTION duebook.lock_hold_resource(p_resource text) IS 'Holds a resource until the transaction ends, and returns it; one not named before has no limit.';
 
 CREATE FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) RETURNS numeric
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -1078,6 +2471,29 @@ CREATE FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_
 $$;
 
 COMMENT ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) IS 'Whether an intent that was claimed before may be claimed again: not in flight and no poison.';
+
+CREATE FUNCTION duebook.message_fault(p_message jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO ''
+    AS $_$
+    select case
+        when p_message is null or pg_catalog.jsonb_typeof(p_message) <> 'object'
+            then 'expected an object of texts'
+        when exists (
+            select from pg_catalog.jsonb_each(p_message) as m
+            where pg_catalog.jsonb_typeof(m.value) <> 'string'
+        ) then 'expected texts only'
+        when exists (
+            select from pg_catalog.jsonb_object_keys(p_message) as m (name)
+            where m.name !~ '^[a-z][a-z0-9_]{0,62}$' or m.name ~ '_minor$'
+        ) then 'expected names of small letters, digits and _, none that ends in _minor'
+        when p_message operator(pg_catalog.?|) array['account_id', 'schedule', 'occurs_on', 'occurs_at', 'zone']
+            then 'account_id, schedule, occurs_on, occurs_at and zone are known anyway'
+        when pg_catalog.length(p_message::text) > 20000 then 'longer than 20,000 characters'
+    end;
+$_$;
+
+COMMENT ON FUNCTION duebook.message_fault(p_message jsonb) IS 'What is wrong with the texts of a schedule''s message; null: nothing.';
 
 CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS void
     LANGUAGE sql
@@ -1178,6 +2594,116 @@ $$;
 
 COMMENT ON FUNCTION duebook.name_fault(p_text text) IS 'What is wrong with a text as an identifier that others gave; null: nothing.';
 
+CREATE FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_incident_id bigint;
+    v_open text;
+    v_recorded bigint;
+begin
+    insert into duebook.incident (
+        name, reason, pauses_sweep, oldest_due_band, opened_by
+    )
+    values (p_name, p_reason, p_pauses_sweep, p_oldest_due_band, p_by)
+    on conflict do nothing
+    returning incident_id into v_incident_id;
+    if v_incident_id is null then
+        select i.name into v_open from duebook.incident as i where i.closed_at is null;
+        raise exception '%', coalesce(
+            'incident ' || v_open || ' is open; one at a time',
+            'an incident named ' || p_name || ' was closed before; names are not used twice'
+        )
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+    v_recorded := duebook.record_incident_intents(v_incident_id);
+    insert into duebook.audit_event (actor, action, subject, detail)
+    values (
+        p_by, 'open_incident', 'incident:' || p_name,
+        pg_catalog.jsonb_build_object(
+            'reason', p_reason,
+            'pauses_sweep', p_pauses_sweep,
+            'oldest_due_band', p_oldest_due_band,
+            'due', v_recorded
+        )
+    );
+    return v_incident_id;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) IS 'Opens an incident, one at a time: refuses manual replay, and pauses the sweeps where asked. Returns its identity.';
+
+CREATE FUNCTION duebook.pause_intents(p_scope text, p_name text, p_mode text, p_reason text, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_before duebook.pause;
+    v_done text;
+begin
+    if
+        pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
+        raise exception 'a pause states its reason and who pauses'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if (p_scope, p_name) in (('channel', 'internal'), ('kind', 'hold_expiry')) then
+        raise exception 'holds always expire: % % can not be paused', p_scope, p_name
+            using errcode = 'invalid_parameter_value';
+    end if;
+
+    insert into duebook.pause (scope, name, mode, reason, paused_by)
+    values (p_scope, p_name, p_mode, p_reason, p_by)
+    on conflict do nothing;
+    if found then
+        v_done := 'paused';
+    else
+        select p.* into v_before
+        from duebook.pause as p
+        where p.scope = p_scope and p.name = p_name
+        for update;
+        if (v_before.mode, v_before.reason) is not distinct from (p_mode, p_reason) then
+            return 'unchanged';
+        end if;
+        v_done := 'changed';
+        update duebook.pause as p
+        set mode = p_mode, reason = p_reason, paused_by = p_by
+        where p.scope = p_scope and p.name = p_name;
+    end if;
+
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'pause', case when p_scope = 'account' then p_name end, p_scope || ':' || p_name,
+        pg_catalog.jsonb_strip_nulls(
+            pg_catalog.jsonb_build_object(
+                'mode', p_mode, 'reason', p_reason, 'mode_before', v_before.mode
+            )
+        )
+    );
+    return v_done;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.pause_intents(p_scope text, p_name text, p_mode text, p_reason text, p_by text) IS 'Pauses all intents, or those of one kind, channel or account, with mode hold or drop. Returns paused, changed or unchanged.';
+
+CREATE FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select p.mode
+    from duebook.pause as p
+    where
+        (p.scope, p.name) in (
+            ('all', '*'), ('kind', p_kind), ('channel', p_channel), ('account', p_account_id)
+        )
+    order by p.mode
+    limit 1;
+$$;
+
+COMMENT ON FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) IS 'The mode in which an intent is paused now: hold or drop, null when it is not. Drop wins.';
+
 CREATE FUNCTION duebook.plain_date(p_text text, p_order text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -1212,6 +2738,415 @@ $$;
 
 COMMENT ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) IS 'A number as a file writes it, rewritten with a point and without thousands separators.';
 
+CREATE FUNCTION duebook.promise_hold_expiry(p_hold duebook.hold, p_key text, p_by text) RETURNS void
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with promised as (
+        insert into duebook.intent (
+            account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
+            ownership
+        )
+        values (
+            p_hold.account_id, p_key, 'hold_expiry', 'hold:' || p_hold.hold, p_hold.payment_id,
+            'internal', p_hold.expires_at, p_hold.expires_at + interval '100 years', 'live'
+        )
+        returning account_id, intent_id, notify_at, kind, channel, give_up_at
+    ),
+    scheduled as (
+        insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
+        select p.account_id, p.intent_id, p.notify_at, p.kind, p.channel, p.give_up_at
+        from promised as p
+    )
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'create_hold', p_hold.account_id, p_key,
+        pg_catalog.jsonb_strip_nulls(
+            pg_catalog.jsonb_build_object(
+                'resource', p_hold.resource, 'quantity', p_hold.quantity
+            )
+        )
+    );
+$$;
+
+COMMENT ON FUNCTION duebook.promise_hold_expiry(p_hold duebook.hold, p_key text, p_by text) IS 'The promise that a new hold expires: its intent, its due row, and who created it.';
+
+CREATE TABLE duebook.ledger_change (
+    account_id text NOT NULL,
+    change_id bigint NOT NULL,
+    payment_id text NOT NULL,
+    run_id bigint NOT NULL,
+    provider_account text NOT NULL,
+    change_kind text NOT NULL,
+    before_status text NOT NULL,
+    after_status text NOT NULL,
+    currency character(3) NOT NULL,
+    before_captured_minor bigint NOT NULL,
+    after_captured_minor bigint NOT NULL,
+    before_refunded_minor bigint NOT NULL,
+    after_refunded_minor bigint NOT NULL,
+    before_charged_back_minor bigint NOT NULL,
+    after_charged_back_minor bigint NOT NULL,
+    entry_id text,
+    entry_version integer,
+    evidence_at timestamp with time zone NOT NULL,
+    transition_no integer DEFAULT 0 NOT NULL,
+    committed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT change_has_before_and_after_that_differ CHECK (((change_kind <> 'balance'::text) OR ((((before_status IS DISTINCT FROM after_status) OR (before_captured_minor IS DISTINCT FROM after_captured_minor)) OR (before_refunded_minor IS DISTINCT FROM after_refunded_minor)) OR (before_charged_back_minor IS DISTINCT FROM after_charged_back_minor)))),
+    CONSTRAINT change_kind_is_known CHECK ((change_kind = ANY (ARRAY['balance'::text, 'missing'::text, 'cleared'::text])))
+);
+
+COMMENT ON TABLE duebook.ledger_change IS 'Append-only fact: a run changed balance or status of a payment, or its settlement became missing or was cleared. Intents of reconciliation derive from it.';
+
+COMMENT ON COLUMN duebook.ledger_change.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.ledger_change.change_id IS 'Identity, in the order of writing.';
+
+COMMENT ON COLUMN duebook.ledger_change.payment_id IS 'Payment.';
+
+COMMENT ON COLUMN duebook.ledger_change.run_id IS 'Run that changed it.';
+
+COMMENT ON COLUMN duebook.ledger_change.provider_account IS 'Provider account whose evidence changed it.';
+
+COMMENT ON COLUMN duebook.ledger_change.change_kind IS 'balance, or the transitions missing and cleared.';
+
+COMMENT ON COLUMN duebook.ledger_change.before_status IS 'Settled status before.';
+
+COMMENT ON COLUMN duebook.ledger_change.after_status IS 'Settled status after.';
+
+COMMENT ON COLUMN duebook.ledger_change.currency IS 'Currency of the amounts.';
+
+COMMENT ON COLUMN duebook.ledger_change.before_captured_minor IS 'Captured before, over all provider accounts.';
+
+COMMENT ON COLUMN duebook.ledger_change.after_captured_minor IS 'Captured after.';
+
+COMMENT ON COLUMN duebook.ledger_change.before_refunded_minor IS 'Refunded before.';
+
+COMMENT ON COLUMN duebook.ledger_change.after_refunded_minor IS 'Refunded after.';
+
+COMMENT ON COLUMN duebook.ledger_change.before_charged_back_minor IS 'Charged back before.';
+
+COMMENT ON COLUMN duebook.ledger_change.after_charged_back_minor IS 'Charged back after.';
+
+COMMENT ON COLUMN duebook.ledger_change.entry_id IS 'Last entry, in source order, among those the run applied to the payment; null for a transition.';
+
+COMMENT ON COLUMN duebook.ledger_change.entry_version IS 'Version of that entry.';
+
+COMMENT ON COLUMN duebook.ledger_change.evidence_at IS 'When the evidence occurred; for a transition when the payment was expected.';
+
+COMMENT ON COLUMN duebook.ledger_change.transition_no IS 'Counts missing and cleared transitions of the payment; 0 for a balance.';
+
+COMMENT ON COLUMN duebook.ledger_change.committed_at IS 'When it was written.';
+
+CREATE FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_kind duebook.intent_kind;
+begin
+    select k.* into v_kind from duebook.intent_kind as k where k.kind = 'hold_refund';
+    if not found then
+        raise exception 'the kind hold_refund is not in the database: apply duebook.toml'
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+    if not v_kind.enabled then
+        return;
+    end if;
+
+    with clock as materialized (
+        select pg_catalog.clock_timestamp() + v_kind.notify_after as notify_at
+    ),
+    promised as (
+        insert into duebook.intent (
+            account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
+            provider_account, run_id, change_id, ownership
+        )
+        select
+            p_hold.account_id,
+            pg_catalog.concat_ws(
+                ':', 'hold_refund', v_kind.channel, 'hold', duebook.key_part(p_payment_id),
+                duebook.key_part(p_hold.hold), 'v1'
+            ),
+            'hold_refund', 'hold:' || p_hold.hold, p_payment_id, v_kind.channel,
+            c.notify_at, c.notify_at + v_kind.give_up_after,
+            p_change.provider_account, p_change.run_id, p_change.change_id, p_ownership
+        from clock as c
+        on conflict (account_id, operation_key) do nothing
+        returning account_id, intent_id, notify_at, kind, channel, give_up_at
+    ),
+    scheduled as (
+        insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
+        select p.account_id, p.intent_id, p.notify_at, p.kind, p.channel, p.give_up_at
+        from promised as p
+        where p_ownership = 'live'
+    )
+    insert into duebook.proposed (account_id, intent_id)
+    select p.account_id, p.intent_id
+    from promised as p
+    where p_ownership <> 'live';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) IS 'The promise to tell of a refund for a payment that came after its hold had expired; once per payment and hold.';
+
+CREATE FUNCTION duebook.put_restored_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_batch_id bigint, p_look_up_from timestamp with time zone) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with given as materialized (
+        select
+            g.account_id,
+            g.intent_id,
+            (
+                select coalesce(pg_catalog.max(a.attempt_no), 0)
+                from duebook.attempt as a
+                where a.account_id = g.account_id and a.intent_id = g.intent_id
+            ) as last_attempt_no
+        from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
+        inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+        where not exists (
+            select
+            from duebook.outcome as o
+            where o.account_id = i.account_id and o.operation_key = i.operation_key
+        )
+    ),
+    from_due as (
+        delete from duebook.due as d
+        using given as g
+        where d.account_id = g.account_id and d.intent_id = g.intent_id
+        returning
+            d.account_id, d.intent_id, d.due_at, d.kind, d.channel, d.give_up_at, d.tries,
+            d.suspicions, d.safe_retry_until, greatest(d.claims, g.last_attempt_no) + 1 as attempt_no
+    ),
+    from_held as (
+        delete from duebook.held as h
+        using given as g
+        where h.account_id = g.account_id and h.intent_id = g.intent_id
+        returning
+            h.account_id, h.intent_id, h.due_at, h.kind, h.channel, h.give_up_at, h.tries,
+            h.suspicions, h.safe_retry_until, greatest(h.claims, g.last_attempt_no) + 1 as attempt_no
+    ),
+    doubtful as (
+        select d.* from from_due as d
+        union all
+        select h.* from from_held as h
+    ),
+    attempted as (
+        insert into duebook.attempt (
+            account_id, intent_id, attempt_no, batch_id, position,
+            due_at, tries, suspicions, safe_retry_until, claimed_at
+        )
+        select
+            d.account_id, d.intent_id, d.attempt_no, p_batch_id,
+            pg_catalog.row_number() over (order by d.account_id, d.intent_id) - 1,
+            d.due_at, d.tries, d.suspicions, d.safe_retry_until, pg_catalog.clock_timestamp()
+        from doubtful as d
+    ),
+    put as (
+        insert into duebook.in_doubt (
+            account_id, intent_id, attempt_no, batch_id, cause, due_at, kind, channel,
+            give_up_at, tries, claims, look_up_from
+        )
+        select
+            d.account_id, d.intent_id, d.attempt_no, p_batch_id, 'restored', d.due_at, d.kind,
+            d.channel, d.give_up_at, d.tries, d.attempt_no, p_look_up_from
+        from doubtful as d
+        order by d.account_id, d.intent_id
+        on conflict do nothing
+        returning account_id
+    )
+    select pg_catalog.count(*)::integer from put;
+$$;
+
+COMMENT ON FUNCTION duebook.put_restored_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_batch_id bigint, p_look_up_from timestamp with time zone) IS 'Puts due and held intents that may have been sent before a restore in doubt, each with its lost attempt. Returns how many.';
+
+CREATE FUNCTION duebook.put_schedule(p_account_id text, p_schedule text, p_kind text, p_frequency text, p_zone text, p_wall_time time without time zone, p_absent text, p_gap text, p_overlap text, p_starts_on date, p_catch_up text, p_catch_up_window interval, p_max_occurrences integer, p_spread_per_minute integer, p_by text, p_weekdays integer[] DEFAULT NULL::integer[], p_month_day integer DEFAULT NULL::integer, p_nth integer DEFAULT NULL::integer, p_every integer DEFAULT 1, p_business_shift text DEFAULT 'none'::text, p_holiday_calendar text DEFAULT NULL::text, p_ends_on date DEFAULT NULL::date, p_count integer DEFAULT NULL::integer, p_message jsonb DEFAULT '{}'::jsonb, p_channel text DEFAULT NULL::text, p_replace boolean DEFAULT false) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    c_state constant text[] := array[
+        'rule_version', 'next_on', 'next_at', 'put_at', 'put_by', 'edited_at', 'cancelled_at',
+        'cancelled_by', 'zone_missing_since'
+    ];
+    c_policy constant text[] := array[
+        'catch_up', 'catch_up_window', 'max_occurrences', 'spread_per_minute', 'message'
+    ];
+    v_now timestamptz := pg_catalog.clock_timestamp();
+    v_old duebook.schedule;
+    v_new duebook.schedule;
+    v_fault text[];
+    v_before jsonb;
+    v_after jsonb;
+    v_done text := 'put';
+begin
+    v_new.account_id := p_account_id;
+    v_new.schedule := p_schedule;
+    v_new.kind := p_kind;
+    v_new.channel := coalesce(
+        p_channel, (select k.channel from duebook.intent_kind as k where k.kind = p_kind)
+    );
+    v_new.frequency := p_frequency;
+    -- Out of smallint's range is a fault of the field, not of the cast.
+    v_new.every := case when p_every between 0 and 1001 then p_every else 0 end;
+    v_new.weekdays := (
+        select pg_catalog.array_agg(distinct case when d between 0 and 8 then d else 0 end)
+        from unnest(p_weekdays) as w (d)
+    );
+    if p_weekdays is not null and v_new.weekdays is null then
+        v_new.weekdays := '{}';
+    end if;
+    v_new.month_day := case
+        when p_month_day is null or p_month_day between -1 and 31 then p_month_day
+        else 0
+    end;
+    v_new.nth := case when p_nth is null or p_nth between -1 and 5 then p_nth else 0 end;
+    v_new.business_shift := p_business_shift;
+    v_new.holiday_calendar := p_holiday_calendar;
+    v_new.zone := p_zone;
+    v_new.wall_time := p_wall_time;
+    v_new.absent := p_absent;
+    v_new.gap := p_gap;
+    v_new.overlap := p_overlap;
+    v_new.starts_on := p_starts_on;
+    v_new.ends_on := p_ends_on;
+    v_new.occurrence_count := p_count;
+    v_new.catch_up := p_catch_up;
+    v_new.catch_up_window := p_catch_up_window;
+    v_new.max_occurrences := p_max_occurrences;
+    v_new.spread_per_minute := p_spread_per_minute;
+    v_new.message := coalesce(p_message, '{}');
+    v_new.put_by := p_by;
+    v_fault := duebook.schedule_fault(v_new);
+    if v_fault is not null then
+        raise exception 'schedule: %: %', v_fault[1], v_fault[2]
+            using errcode = 'invalid_parameter_value', detail = v_fault[1], column = v_fault[1];
+    end if;
+
+    v_new.rule_version := 1;
+    v_new.put_at := v_now;
+    v_new.next_on := greatest(p_starts_on, (v_now at time zone p_zone)::date);
+    -- The first sweep computes it; a shift to an earlier business day stays within two weeks.
+    v_new.next_at := greatest(v_now, (v_new.next_on - 15)::timestamp at time zone 'UTC');
+
+    -- Of two at once one inserts, and the other one sees its row.
+    insert into duebook.schedule as s select v_new.* on conflict do nothing;
+    if found then
+        insert into duebook.audit_event (actor, action, account_id, subject, detail)
+        values (
+            p_by, 'put_schedule', p_account_id, 'schedule:' || p_schedule,
+            pg_catalog.jsonb_build_object('after', pg_catalog.to_jsonb(v_new) - c_state - 'message')
+        );
+        return 'put';
+    end if;
+
+    select s.* into strict v_old
+    from duebook.schedule as s
+    where s.account_id = p_account_id and s.schedule = p_schedule
+    for update;
+    v_now := pg_catalog.clock_timestamp();
+    v_before := pg_catalog.to_jsonb(v_old) - c_state;
+    v_after := pg_catalog.to_jsonb(v_new) - c_state;
+    if v_old.cancelled_at is null and v_before = v_after then
+        return 'unchanged';
+    end if;
+    if not p_replace then
+        raise exception 'schedule: % of account % %', p_schedule, p_account_id, case
+            when v_old.cancelled_at is null then 'was put with other content'
+            else 'was cancelled'
+        end
+            using
+                errcode = 'unique_violation',
+                detail = case when v_old.cancelled_at is null then (
+                    select pg_catalog.string_agg(a.key, ', ' order by a.key)
+                    from pg_catalog.jsonb_each(v_after) as a
+                    where a.value is distinct from v_before -> a.key
+                ) end,
+                hint = 'replace it, or take another name';
+    end if;
+    if v_old.kind <> v_new.kind or v_old.channel <> v_new.channel then
+        raise exception 'schedule: %: stands in what was promised already',
+            case when v_old.kind <> v_new.kind then 'kind' else 'channel' end
+            using
+                errcode = 'invalid_parameter_value',
+                detail = case when v_old.kind <> v_new.kind then 'kind' else 'channel' end,
+                hint = 'cancel it and put another one';
+    end if;
+
+    v_new.put_at := v_now;
+    v_new.rule_version := v_old.rule_version;
+    v_new.edited_at := v_old.edited_at;
+    if v_old.cancelled_at is not null then
+        v_new.rule_version := v_old.rule_version + 1;
+    elsif v_before - c_policy = v_after - c_policy then
+        v_done := 'changed';
+        v_new.put_at := v_old.put_at;
+        v_new.next_on := v_old.next_on;
+        v_new.next_at := v_old.next_at;
+        v_new.zone_missing_since := v_old.zone_missing_since;
+    else
+        v_done := 'edited';
+        v_new.rule_version := v_old.rule_version + 1;
+        v_new.edited_at := v_now;
+        if v_old.next_at <= v_now then
+            -- Nobody swept for longer than the horizon: those dates are still the old rule's.
+            insert into duebook.schedule_past (account_id, schedule, rule_version, rule, ended_at)
+            values (
+                p_account_id, p_schedule, v_old.rule_version, pg_catalog.to_jsonb(v_old), v_now
+            );
+        end if;
+    end if;
+    update duebook.schedule as s
+    set
+        frequency = v_new.frequency,
+        every = v_new.every,
+        weekdays = v_new.weekdays,
+        month_day = v_new.month_day,
+        nth = v_new.nth,
+        business_shift = v_new.business_shift,
+        holiday_calendar = v_new.holiday_calendar,
+        zone = v_new.zone,
+        wall_time = v_new.wall_time,
+        absent = v_new.absent,
+        gap = v_new.gap,
+        overlap = v_new.overlap,
+        starts_on = v_new.starts_on,
+        ends_on = v_new.ends_on,
+        occurrence_count = v_new.occurrence_count,
+        catch_up = v_new.catch_up,
+        catch_up_window = v_new.catch_up_window,
+        max_occurrences = v_new.max_occurrences,
+        spread_per_minute = v_new.spread_per_minute,
+        message = v_new.message,
+        rule_version = v_new.rule_version,
+        next_on = v_new.next_on,
+        next_at = v_new.next_at,
+        put_at = v_new.put_at,
+        put_by = v_new.put_by,
+        edited_at = v_new.edited_at,
+        cancelled_at = null,
+        cancelled_by = null,
+        zone_missing_since = v_new.zone_missing_since
+    where s.account_id = p_account_id and s.schedule = p_schedule;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by,
+        case v_done when 'put' then 'put_schedule' else v_done || '_schedule' end,
+        p_account_id,
+        'schedule:' || p_schedule,
+        pg_catalog.jsonb_build_object(
+            'before', v_before - 'message',
+            'after', v_after - 'message',
+            'message_changed', v_before -> 'message' is distinct from v_after -> 'message'
+        )
+    );
+    return v_done;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.put_schedule(p_account_id text, p_schedule text, p_kind text, p_frequency text, p_zone text, p_wall_time time without time zone, p_absent text, p_gap text, p_overlap text, p_starts_on date, p_catch_up text, p_catch_up_window interval, p_max_occurrences integer, p_spread_per_minute integer, p_by text, p_weekdays integer[], p_month_day integer, p_nth integer, p_every integer, p_business_shift text, p_holiday_calendar text, p_ends_on date, p_count integer, p_message jsonb, p_channel text, p_replace boolean) IS 'Puts a schedule. Returns put, unchanged, changed (policy or message) or edited (the rule); other content is refused without p_replace.';
+
 CREATE FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) RETURNS TABLE(account_id text, intent_id bigint, attempt_no integer, due_at timestamp with time zone, batch_id bigint, batch_position bigint)
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -1229,6 +3164,45 @@ $$;
 
 COMMENT ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) IS 'The intents at the positions [p_from, p_upto) of a batch, in their order.';
 
+CREATE FUNCTION duebook.record_incident_intents(p_incident_id bigint) RETURNS bigint
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with standing as (
+        select d.account_id, d.intent_id, d.due_at
+        from duebook.due as d
+        where d.due_at <= (select pg_catalog.clock_timestamp())
+        union all
+        select h.account_id, h.intent_id, h.due_at
+        from duebook.held as h
+        where h.due_at <= (select pg_catalog.clock_timestamp())
+        union all
+        select w.account_id, w.intent_id, w.due_at
+        from duebook.batch as b
+        cross join lateral unnest(b.account_ids, b.intent_ids, b.attempt_nos, b.due_ats)
+            as w (account_id, intent_id, attempt_no, due_at)
+        where
+            not exists (
+                select
+                from duebook.attempt_result as r
+                where
+                    r.account_id = w.account_id
+                    and r.intent_id = w.intent_id
+                    and r.attempt_no = w.attempt_no
+            )
+    ),
+    noted as (
+        insert into duebook.incident_intent (incident_id, account_id, intent_id, due_at)
+        select p_incident_id, s.account_id, s.intent_id, s.due_at
+        from standing as s
+        on conflict do nothing
+        returning account_id
+    )
+    select pg_catalog.count(*) from noted;
+$$;
+
+COMMENT ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) IS 'Notes what is past its due time and has not ended, for an incident. Returns how many were new.';
+
 CREATE FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) RETURNS TABLE(kept integer, ended integer)
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -1244,6 +3218,21 @@ declare
     v_end_intents bigint[];
     v_end_attempts integer[];
 begin
+    -- A restore may have taken the claim back: its attempts come again with their results.
+    insert into duebook.attempt (
+        account_id, intent_id, attempt_no, batch_id, position, due_at, tries, suspicions, claimed_at
+    )
+    select
+        g.account_id, g.intent_id, g.attempt_no, p_batch_id,
+        pg_catalog.row_number() over (order by g.account_id, g.intent_id) - 1,
+        i.notify_at, 0, 0, g.finished_at
+    from pg_catalog.jsonb_to_recordset(p_results) as g (
+        account_id text, intent_id bigint, attempt_no integer, finished_at timestamptz
+    )
+    inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+    order by g.account_id, g.intent_id
+    on conflict do nothing;
+
     with written as (
         insert into duebook.attempt_result as n (
             account_id, intent_id, attempt_no, batch_id, flush_no, result, reason,
@@ -1256,6 +3245,11 @@ begin
             account_id text, intent_id bigint, attempt_no integer, result text, reason text,
             provider_code text, provider_message_id text, finished_at timestamptz
         )
+        inner join duebook.attempt as a
+            on
+                g.account_id = a.account_id
+                and g.intent_id = a.intent_id
+                and g.attempt_no = a.attempt_no
         order by g.account_id, g.intent_id, g.attempt_no
         on conflict do nothing
         returning n.account_id, n.intent_id, n.attempt_no, n.result, n.reason
@@ -1333,6 +3327,71 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) IS 'Keeps the results of a rescued batch as late, and ends with them what is in doubt, back in due or held.';
+
+CREATE FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$
+declare
+    v_digest bytea := pg_catalog.sha256(p_body);
+begin
+    -- A 2xx promises that the event survives a crash, however lax the server is set otherwise.
+    if pg_catalog.current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
+        perform pg_catalog.set_config('synchronous_commit', 'on', true);
+    end if;
+
+    insert into duebook.webhook_receipt (
+        endpoint, event_id, provider_account, scheme, body_sha256
+    )
+    values (p_endpoint, p_event_id, p_provider_account, p_scheme, v_digest)
+    on conflict do nothing;
+    if found then
+        insert into duebook.webhook_body (endpoint, event_id, body_sha256, headers, body)
+        values (p_endpoint, p_event_id, v_digest, p_headers, p_body);
+        -- Two endpoints may tell one event: it is read once for its provider account.
+        insert into duebook.pending_event (provider_account, event_id, endpoint)
+        select p_provider_account, p_event_id, p_endpoint
+        where not exists (
+            select
+            from duebook.event_effect as e
+            where e.provider_account = p_provider_account and e.event_id = p_event_id
+        )
+        on conflict do nothing;
+        return 'stored';
+    end if;
+
+    if exists (
+        select
+        from duebook.webhook_receipt as r
+        where
+            r.endpoint = p_endpoint
+            and r.event_id = p_event_id
+            and r.body_sha256 = v_digest
+    ) then
+        return 'duplicate';
+    end if;
+
+    insert into duebook.webhook_body (endpoint, event_id, body_sha256, headers, body)
+    values (p_endpoint, p_event_id, v_digest, p_headers, p_body)
+    on conflict do nothing;
+    if found then
+        insert into duebook.audit_event (actor, action, subject, detail)
+        values (
+            'receiver',
+            'webhook_body_differs',
+            p_provider_account,
+            pg_catalog.jsonb_build_object(
+                'endpoint', p_endpoint,
+                'event_id', p_event_id,
+                'body_sha256', pg_catalog.encode(v_digest, 'hex')
+            )
+        );
+    end if;
+    return 'differs';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) IS 'Stores one verified webhook. Returns stored, duplicate, or differs (same id, another body).';
 
 CREATE FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) RETURNS integer
     LANGUAGE sql
@@ -1568,12 +3627,20 @@ begin
 
         delete from duebook.batch as b where b.batch_id = v_batch.batch_id;
         insert into duebook.batch_ended (
-            batch_id, token, sender, how, flush_no, size, claimed_at
+            batch_id, token, sender, how, flush_no, size, claimed_at, safe_retry_until,
+            untried_from
         )
-        values (
+        select
             v_batch.batch_id, v_batch.token, v_batch.sender, v_how, v_batch.flush_no,
-            v_batch.size, v_batch.claimed_at
-        );
+            v_batch.size, v_batch.claimed_at, v_batch.safe_retry_until,
+            (
+                select a.position
+                from duebook.attempt as a
+                where
+                    a.account_id = v_batch.account_ids[v_batch.mark + 1]
+                    and a.intent_id = v_batch.intent_ids[v_batch.mark + 1]
+                    and a.attempt_no = v_batch.attempt_nos[v_batch.mark + 1]
+            );
         return query
         select v_batch.batch_id, v_how, v_counts.back_in_due, v_counts.in_doubt, v_counts.held;
     end loop;
@@ -1581,6 +3648,99 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) IS 'Rescues at most p_most batches whose lease has lapsed; p_window is the largest window of sends. One row per batch.';
+
+CREATE FUNCTION duebook.resume_incident(p_name text, p_by text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_incident duebook.incident;
+    v_recorded bigint;
+begin
+    select i.* into v_incident
+    from duebook.incident as i
+    where i.name = p_name
+    for update;
+    if not found or v_incident.closed_at is not null then
+        raise exception 'incident % is not open', p_name
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+    if v_incident.resumed_at is not null then
+        return false;
+    end if;
+    v_recorded := duebook.record_incident_intents(v_incident.incident_id);
+    update duebook.incident as i
+    set
+        resumed_by = p_by,
+        resumed_at = pg_catalog.clock_timestamp(),
+        policies = duebook.incident_policies(i.incident_id)
+    where i.incident_id = v_incident.incident_id;
+    insert into duebook.audit_event (actor, action, subject, detail)
+    values (
+        p_by, 'resume_incident', 'incident:' || p_name,
+        pg_catalog.jsonb_build_object('due_since_it_was_opened', v_recorded)
+    );
+    return true;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.resume_incident(p_name text, p_by text) IS 'Lets the sweeps go on under an open incident and notes what is due then. Returns false when that was done before.';
+
+CREATE FUNCTION duebook.resume_intents(p_scope text, p_name text, p_reason text, p_by text) RETURNS TABLE(was_paused boolean, released bigint)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_pause duebook.pause;
+    v_released bigint;
+begin
+    if
+        pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
+        raise exception 'a resume states its reason and who resumes'
+            using errcode = 'invalid_parameter_value';
+    end if;
+
+    delete from duebook.pause as p
+    where p.scope = p_scope and p.name = p_name
+    returning p.* into v_pause;
+    if not found then
+        return query select false, 0::bigint;
+        return;
+    end if;
+
+    -- Between two tests of a paused row lie up to six hours: those that this ends are due for one.
+    update duebook.held as h
+    set retest_at = pg_catalog.clock_timestamp()
+    where
+        h.cause = 'paused'
+        and case p_scope
+            when 'all' then true
+            when 'kind' then h.kind = p_name
+            when 'channel' then h.channel = p_name
+            when 'account' then h.account_id = p_name
+        end
+        and duebook.pause_mode(h.account_id, h.kind, h.channel) is distinct from 'hold';
+    get diagnostics v_released = row_count;
+
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'resume', case when p_scope = 'account' then p_name end, p_scope || ':' || p_name,
+        pg_catalog.jsonb_build_object(
+            'reason', p_reason,
+            'mode', v_pause.mode,
+            'paused_by', v_pause.paused_by,
+            'paused_at', v_pause.paused_at,
+            'released', v_released
+        )
+    );
+    return query select true, v_released;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.resume_intents(p_scope text, p_name text, p_reason text, p_by text) IS 'Ends a pause: what it held goes back into due by the next sweeps, with the due time that it had. Returns whether it was paused, and how many intents are released.';
 
 CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS TABLE(back_in_due integer, expired integer)
     LANGUAGE sql
@@ -1595,6 +3755,11 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
             pg_catalog.clock_timestamp() as now,
             duebook.environment_refusal(p_environment) is null as is_environment_accepted
     ),
+    pauses as materialized (
+        select p.scope, p.name, p.mode
+        from duebook.pause as p
+        for share skip locked
+    ),
     picked as materialized (
         select h.*
         from duebook.held as h
@@ -1603,9 +3768,31 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
         limit p_most
         for update skip locked
     ),
+    paused as materialized (
+        select
+            h.account_id,
+            h.intent_id,
+            (select pg_catalog.count(*) from pauses) <> (
+                select pg_catalog.count(*) from duebook.pause
+            ) as is_uncertain,
+            (
+                select pg_catalog.min(p.mode)
+                from pauses as p
+                where
+                    (p.scope, p.name) in (
+                        ('all', '*'),
+                        ('kind', h.kind),
+                        ('channel', h.channel),
+                        ('account', h.account_id)
+                    )
+            ) as mode
+        from picked as h
+        where h.cause = 'paused'
+    ),
     judged as materialized (
         select
             p.*,
+            w.is_uncertain,
             i.operation_key,
             i.payment_id,
             i.intended_local,
@@ -1631,14 +3818,25 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
                     from duebook.contact as t
                     where t.account_id = p.account_id and t.channel = p.channel
                 ) then 'wait'
-                when p.cause = 'zone_unknown' and not exists (
-                    select
-                    from duebook.contact as t
-                    where
-                        t.account_id = p.account_id
-                        and t.channel = p.channel
-                        and t.imported_at > p.since
+                when p.cause = 'zone_unknown' and (
+                    not exists (
+                        select
+                        from duebook.contact as t
+                        where
+                            t.account_id = p.account_id
+                            and t.channel = p.channel
+                            and t.imported_at > p.since
+                    )
+                    or exists (
+                        select
+                        from duebook.occurrence as e
+                        where
+                            e.account_id = p.account_id
+                            and e.intent_id = p.intent_id
+                            and e.due_at is null
+                    )
                 ) then 'wait'
+                when p.cause = 'paused' and (w.is_uncertain or w.mode = 'hold') then 'wait'
                 when p.cause = 'no_consent' and not exists (
                     select
                     from duebook.consent as n
@@ -1660,6 +3858,18 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
         from picked as p
         cross join clock as c
         left join duebook.intent as i on p.account_id = i.account_id and p.intent_id = i.intent_id
+        left join paused as w on p.account_id = w.account_id and p.intent_id = w.intent_id
+    ),
+    due_again as materialized (
+        select
+            j.*,
+            case
+                when j.cause = 'paused' then j.due_at
+                else greatest(j.due_at, j.now)
+            end as due_again_at,
+            case when j.cause = 'paused' then 'resumed' else 'released' end as why
+        from judged as j
+        where j.verdict = 'due'
     ),
     removed as (
         delete from duebook.held as h
@@ -1679,6 +3889,13 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
                 when j.verdict = 'too_late' then j.now + interval '10 minutes'
                 when j.cause in ('poison', 'rescue_failed')
                     then least(j.now + interval '10 minutes', j.give_up_at)
+                when j.cause = 'paused' and not j.is_uncertain
+                    then least(
+                        j.now + least(
+                            greatest(j.now - j.since, interval '1 minute'), interval '6 hours'
+                        ),
+                        j.give_up_at
+                    )
                 else least(j.now + interval '1 minute', j.give_up_at)
             end
         from judged as j
@@ -1693,17 +3910,15 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
             tries, claims, suspicions, safe_retry_until
         )
         select
-            j.account_id, j.intent_id, greatest(j.due_at, j.now), j.kind, j.channel, j.give_up_at,
+            j.account_id, j.intent_id, j.due_again_at, j.kind, j.channel, j.give_up_at,
             j.tries, j.known_claims, j.suspicions, j.safe_retry_until
-        from judged as j
-        where j.verdict = 'due'
+        from due_again as j
         on conflict do nothing
     ),
     released as (
         insert into duebook.intent_change (account_id, intent_id, due_at, reason)
-        select j.account_id, j.intent_id, greatest(j.due_at, j.now), 'released'
-        from judged as j
-        where j.verdict = 'due'
+        select j.account_id, j.intent_id, j.due_again_at, j.why
+        from due_again as j
     ),
     ended as (
         insert into duebook.outcome (
@@ -1725,6 +3940,266 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
 $$;
 
 COMMENT ON FUNCTION duebook.retest_held(p_most integer, p_environment text) IS 'Tests held intents against their cause: due again, ended too_late, or looked at later.';
+
+CREATE TABLE duebook.schedule (
+    account_id text NOT NULL,
+    schedule text NOT NULL,
+    kind text NOT NULL,
+    channel text NOT NULL,
+    frequency text NOT NULL,
+    every smallint NOT NULL,
+    weekdays smallint[],
+    month_day smallint,
+    nth smallint,
+    business_shift text NOT NULL,
+    holiday_calendar text,
+    zone text NOT NULL,
+    wall_time time without time zone NOT NULL,
+    absent text NOT NULL,
+    gap text NOT NULL,
+    overlap text NOT NULL,
+    starts_on date NOT NULL,
+    ends_on date,
+    occurrence_count integer,
+    catch_up text NOT NULL,
+    catch_up_window interval NOT NULL,
+    max_occurrences integer NOT NULL,
+    spread_per_minute integer NOT NULL,
+    message jsonb DEFAULT '{}'::jsonb NOT NULL,
+    rule_version integer DEFAULT 1 NOT NULL,
+    next_on date,
+    next_at timestamp with time zone,
+    put_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    put_by text NOT NULL,
+    edited_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    cancelled_by text,
+    zone_missing_since timestamp with time zone,
+    CONSTRAINT absent_is_known CHECK ((absent = ANY (ARRAY['omit'::text, 'backward'::text, 'forward'::text]))),
+    CONSTRAINT business_shift_is_known CHECK ((business_shift = ANY (ARRAY['none'::text, 'next'::text, 'previous'::text]))),
+    CONSTRAINT count_is_positive CHECK (((occurrence_count IS NULL) OR (occurrence_count > 0))),
+    CONSTRAINT days_fit_the_frequency CHECK (
+CASE frequency
+    WHEN 'weekly'::text THEN ((weekdays IS NOT NULL) AND (month_day IS NULL) AND (nth IS NULL))
+    ELSE ((month_day IS NOT NULL) <> ((weekdays IS NOT NULL) AND (nth IS NOT NULL)))
+END),
+    CONSTRAINT ends_on_is_not_before_start CHECK (((ends_on IS NULL) OR (ends_on >= starts_on))),
+    CONSTRAINT every_is_positive CHECK (((every >= 1) AND (every <= 1000))),
+    CONSTRAINT frequency_is_known CHECK ((frequency = ANY (ARRAY['weekly'::text, 'monthly'::text]))),
+    CONSTRAINT gap_is_known CHECK ((gap = ANY (ARRAY['skip'::text, 'earlier'::text, 'later'::text]))),
+    CONSTRAINT month_day_is_known CHECK (((month_day IS NULL) OR (month_day = '-1'::integer) OR ((month_day >= 1) AND (month_day <= 31)))),
+    CONSTRAINT next_date_has_an_instant CHECK (((next_on IS NULL) = (next_at IS NULL))),
+    CONSTRAINT nth_is_known CHECK (((nth IS NULL) OR (nth = '-1'::integer) OR ((nth >= 1) AND (nth <= 5)))),
+    CONSTRAINT overlap_is_known CHECK ((overlap = ANY (ARRAY['earlier'::text, 'later'::text]))),
+    CONSTRAINT schedule_catch_up_is_known CHECK ((catch_up = ANY (ARRAY['all'::text, 'latest'::text, 'skip'::text]))),
+    CONSTRAINT schedule_is_valid CHECK (((char_length(schedule) >= 1) AND (char_length(schedule) <= 200))),
+    CONSTRAINT schedule_max_is_positive CHECK ((max_occurrences > 0)),
+    CONSTRAINT schedule_spread_is_positive CHECK ((spread_per_minute > 0)),
+    CONSTRAINT schedule_window_is_two_sweeps CHECK ((catch_up_window >= '00:02:00'::interval)),
+    CONSTRAINT shift_has_a_calendar CHECK (((business_shift = 'none'::text) = (holiday_calendar IS NULL))),
+    CONSTRAINT weekdays_are_known CHECK (((weekdays IS NULL) OR (((cardinality(weekdays) >= 1) AND (cardinality(weekdays) <= 7)) AND (weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]))))
+);
+
+COMMENT ON TABLE duebook.schedule IS 'A weekly or monthly rule in a named zone. Its occurrences are written ahead of their time by each sweep.';
+
+COMMENT ON COLUMN duebook.schedule.account_id IS 'Customer account that is reminded.';
+
+COMMENT ON COLUMN duebook.schedule.schedule IS 'Name of the schedule, unique for the account; stands in its operation keys.';
+
+COMMENT ON COLUMN duebook.schedule.kind IS 'Kind of notice, see intent_kind.';
+
+COMMENT ON COLUMN duebook.schedule.channel IS 'Channel that carries it.';
+
+COMMENT ON COLUMN duebook.schedule.frequency IS 'weekly or monthly.';
+
+COMMENT ON COLUMN duebook.schedule.every IS 'Every so many weeks or months, counted from starts_on.';
+
+COMMENT ON COLUMN duebook.schedule.weekdays IS 'ISO weekdays, 1 is Monday: of each week, or with nth of each month.';
+
+COMMENT ON COLUMN duebook.schedule.month_day IS 'Day of the month, 1 to 31; -1: the last.';
+
+COMMENT ON COLUMN duebook.schedule.nth IS 'Which of the weekdays in a month, 1 to 5; -1: the last.';
+
+COMMENT ON COLUMN duebook.schedule.business_shift IS 'A date on a weekend or holiday moves to the next or previous business day, or stays (none).';
+
+COMMENT ON COLUMN duebook.schedule.holiday_calendar IS 'Whose holidays count, as the holidays library names them: DE, US-NY, ECB.';
+
+COMMENT ON COLUMN duebook.schedule.zone IS 'IANA zone of the wall time, as it was given.';
+
+COMMENT ON COLUMN duebook.schedule.wall_time IS 'Local time of day.';
+
+COMMENT ON COLUMN duebook.schedule.absent IS 'A date the month does not have (RFC 7529 SKIP): omit, backward or forward.';
+
+COMMENT ON COLUMN duebook.schedule.gap IS 'A local time that the clock skips: skip it, or the instant earlier or later by the gap.';
+
+COMMENT ON COLUMN duebook.schedule.overlap IS 'A local time that comes twice: the earlier or the later.';
+
+COMMENT ON COLUMN duebook.schedule.starts_on IS 'First local date; anchors every.';
+
+COMMENT ON COLUMN duebook.schedule.ends_on IS 'Last local date; null: no end.';
+
+COMMENT ON COLUMN duebook.schedule.occurrence_count IS 'At most so many occurrences from starts_on on; null: no limit.';
+
+COMMENT ON COLUMN duebook.schedule.catch_up IS 'What happens to missed ones: all, latest or skip.';
+
+COMMENT ON COLUMN duebook.schedule.catch_up_window IS 'How old a missed one may be and still be sent.';
+
+COMMENT ON COLUMN duebook.schedule.max_occurrences IS 'At most so many missed ones are sent.';
+
+COMMENT ON COLUMN duebook.schedule.spread_per_minute IS 'Rate while catching up.';
+
+COMMENT ON COLUMN duebook.schedule.message IS 'Texts for the template. No amount, no address.';
+
+COMMENT ON COLUMN duebook.schedule.rule_version IS 'Counts the edits of the rule; occurrences of an older one are computed again.';
+
+COMMENT ON COLUMN duebook.schedule.next_on IS 'Next nominal date that is not written yet; null: none is left.';
+
+COMMENT ON COLUMN duebook.schedule.next_at IS 'When that date is due, as it was computed last; after a put a time before it.';
+
+COMMENT ON COLUMN duebook.schedule.put_at IS 'When its rule was put or last edited. Instants before that are no promise of it.';
+
+COMMENT ON COLUMN duebook.schedule.put_by IS 'Who put it.';
+
+COMMENT ON COLUMN duebook.schedule.edited_at IS 'When its rule was edited, until its unclaimed occurrences are computed again; null: they are.';
+
+COMMENT ON COLUMN duebook.schedule.cancelled_at IS 'When it was cancelled.';
+
+COMMENT ON COLUMN duebook.schedule.cancelled_by IS 'Who cancelled it.';
+
+COMMENT ON COLUMN duebook.schedule.zone_missing_since IS 'Since when its zone is in no time zone database here; its rows are held.';
+
+CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text[]
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $_$
+    select array[f.field, f.reason]
+    from (
+        values
+        (1, 'account_id', duebook.name_fault(p_schedule.account_id)),
+        (2, 'schedule', duebook.name_fault(p_schedule.schedule)),
+        (3, 'account_id', case when p_schedule.account_id = '' then 'empty' end),
+        (4, 'schedule', case when p_schedule.schedule = '' then 'empty' end),
+        (5, 'kind', case
+            when not exists (
+                select from duebook.intent_kind as k where k.kind = p_schedule.kind and k.enabled
+            ) or p_schedule.kind is null
+                then 'expected an enabled kind of duebook.toml'
+        end),
+        (6, 'channel', case
+            when p_schedule.channel is null or p_schedule.channel !~ '^[a-z][a-z0-9_]{0,62}$'
+                then 'expected the name of a channel'
+        end),
+        (7, 'frequency', case
+            when p_schedule.frequency in ('weekly', 'monthly') then null
+            else 'expected weekly or monthly'
+        end),
+        (8, 'every', case
+            when p_schedule.every between 1 and 1000 then null
+            else 'expected a whole number from 1 to 1000'
+        end),
+        (9, 'weekdays', case
+            when p_schedule.weekdays is null and p_schedule.frequency = 'weekly'
+                then 'a weekly rule names its weekdays'
+            when pg_catalog.cardinality(p_schedule.weekdays) = 0 then 'empty'
+            when not p_schedule.weekdays <@ array[1, 2, 3, 4, 5, 6, 7]::smallint[]
+                then 'expected ISO weekdays, 1 (Monday) to 7'
+        end),
+        (10, 'month_day', case
+            when p_schedule.month_day is not null and p_schedule.frequency = 'weekly'
+                then 'a weekly rule has no day of the month'
+            when p_schedule.month_day is not null and p_schedule.weekdays is not null
+                then 'a monthly rule has a day of the month or weekdays, not both'
+            when p_schedule.month_day not between 1 and 31 and p_schedule.month_day <> -1
+                then 'expected 1 to 31, or -1 for the last day'
+            when
+                p_schedule.frequency = 'monthly'
+                and p_schedule.month_day is null
+                and p_schedule.weekdays is null
+                then 'a monthly rule names a day of the month, or weekdays and which of them'
+        end),
+        (11, 'nth', case
+            when p_schedule.nth is not null and p_schedule.frequency = 'weekly'
+                then 'a weekly rule has no nth'
+            when p_schedule.nth is not null and p_schedule.weekdays is null
+                then 'needs weekdays'
+            when
+                p_schedule.nth is null
+                and p_schedule.frequency = 'monthly'
+                and p_schedule.weekdays is not null
+                then 'expected which of the weekdays, 1 to 5, or -1 for the last'
+            when p_schedule.nth not between 1 and 5 and p_schedule.nth <> -1
+                then 'expected 1 to 5, or -1 for the last'
+        end),
+        (12, 'business_shift', case
+            when p_schedule.business_shift in ('none', 'next', 'previous') then null
+            else 'expected none, next or previous'
+        end),
+        (13, 'holiday_calendar', case
+            when p_schedule.business_shift = 'none' and p_schedule.holiday_calendar is not null
+                then 'only with a business shift'
+            when p_schedule.business_shift <> 'none' and p_schedule.holiday_calendar is null
+                then 'a business shift needs a calendar of holidays'
+        end),
+        (14, 'zone', case
+            when p_schedule.zone is null then 'empty'
+            when not duebook.is_zone_name(p_schedule.zone)
+                then 'not a time zone that this server knows'
+        end),
+        (15, 'wall_time', case
+            when p_schedule.wall_time is null then 'empty'
+            when p_schedule.wall_time <> pg_catalog.date_trunc('minute', p_schedule.wall_time)
+                then 'expected whole minutes'
+        end),
+        (16, 'absent', case
+            when p_schedule.absent in ('omit', 'backward', 'forward') then null
+            else 'expected omit, backward or forward'
+        end),
+        (17, 'gap', case
+            when p_schedule.gap in ('skip', 'earlier', 'later') then null
+            else 'expected skip, earlier or later'
+        end),
+        (18, 'overlap', case
+            when p_schedule.overlap in ('earlier', 'later') then null
+            else 'expected earlier or later'
+        end),
+        (19, 'starts_on', case
+            when p_schedule.starts_on is null then 'empty'
+            when p_schedule.starts_on not between date '1970-01-01' and date '9000-12-31'
+                then 'expected a date from 1970 on'
+        end),
+        (20, 'ends_on', case
+            when p_schedule.ends_on < p_schedule.starts_on then 'before the start'
+            when p_schedule.ends_on > date '9000-12-31' then 'expected a date up to 9000'
+        end),
+        (21, 'count', case
+            when p_schedule.occurrence_count not between 1 and 100000
+                then 'expected a whole number from 1 to 100000'
+        end),
+        (22, 'catch_up', case
+            when p_schedule.catch_up in ('all', 'latest', 'skip') then null
+            else 'expected all, latest or skip'
+        end),
+        (23, 'catch_up_window', case
+            when p_schedule.catch_up_window >= interval '2 minutes' then null
+            else 'expected at least two sweeps (2 minutes)'
+        end),
+        (24, 'max_occurrences', case
+            when p_schedule.max_occurrences > 0 then null
+            else 'expected a whole number from 1'
+        end),
+        (25, 'spread_per_minute', case
+            when p_schedule.spread_per_minute > 0 then null
+            else 'expected a whole number from 1'
+        end),
+        (26, 'message', duebook.message_fault(p_schedule.message)),
+        (27, 'put_by', case when p_schedule.put_by is null then 'empty' end)
+    ) as f (position, field, reason)
+    where f.reason is not null
+    order by f.position
+    limit 1;
+$_$;
+
+COMMENT ON FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) IS 'The first thing that is wrong with a schedule, as {field, reason}; null: nothing.';
 
 CREATE FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) RETURNS integer
     LANGUAGE sql
@@ -1787,6 +4262,174 @@ $$;
 
 COMMENT ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) IS 'Puts picked due rows that got no attempt into held with their cause, or notes that they were duplicates. Returns how many.';
 
+CREATE FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text DEFAULT SESSION_USER) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_before duebook.hold_resource;
+    v_is_known boolean;
+    v_fault text := duebook.name_fault(nullif(p_resource, ''));
+begin
+    if v_fault is not null then
+        raise exception 'resource: %', v_fault
+            using errcode = 'invalid_parameter_value', column = 'resource';
+    end if;
+    if p_capacity < 0 then
+        raise exception 'capacity: expected 0 or more'
+            using errcode = 'invalid_parameter_value', column = 'capacity';
+    end if;
+    v_is_known := exists (
+        select from duebook.hold_resource as r where r.resource = p_resource
+    );
+    v_before := duebook.lock_hold_resource(p_resource);
+    if v_is_known and v_before.capacity is not distinct from p_capacity then
+        return 'unchanged';
+    end if;
+    update duebook.hold_resource as r
+    set capacity = p_capacity, updated_at = pg_catalog.clock_timestamp()
+    where r.resource = p_resource;
+    insert into duebook.audit_event (actor, action, subject, detail)
+    values (
+        p_by, 'set_hold_resource', 'resource:' || p_resource,
+        pg_catalog.jsonb_build_object('before', v_before.capacity, 'after', p_capacity)
+    );
+    return 'set';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) IS 'States how much of a resource there is; null: no limit. Returns set or unchanged.';
+
+CREATE FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_resource duebook.hold_resource;
+    v_hold duebook.hold;
+    v_now timestamptz;
+    v_state text;
+    v_answer text;
+begin
+    -- What it reserves never changes; resources are locked before holds.
+    select h.* into v_hold
+    from duebook.hold as h
+    where h.account_id = p_account_id and h.hold = p_hold;
+    if not found then
+        raise exception 'there is no hold % of this account', p_hold
+            using errcode = 'no_data_found';
+    end if;
+    if v_hold.resource is not null then
+        v_resource := duebook.lock_hold_resource(v_hold.resource);
+    end if;
+    select h.* into v_hold
+    from duebook.hold as h
+    where h.account_id = p_account_id and h.hold = p_hold
+    for update;
+    v_now := pg_catalog.clock_timestamp();
+    if p_payment_id <> v_hold.payment_id then
+        raise exception 'hold % is for another payment', p_hold
+            using errcode = 'unique_violation', column = 'payment_id';
+    end if;
+
+    v_state := duebook.hold_state(v_hold, v_now);
+    v_answer := case
+        when v_state = 'open' then 'confirmed'
+        when v_state = 'confirmed' then 'already_confirmed'
+        when v_state = 'refunded' then 'refund'
+        when v_state <> 'expired' or p_payment_id is null then v_state
+        when exists (
+            select
+            from duebook.hold as o
+            where
+                o.account_id = p_account_id
+                and o.payment_id = p_payment_id
+                and o.created_at >= v_hold.expires_at
+                and o.cancelled_at is null
+        ) then v_state
+        when duebook.has_room(v_resource, v_hold.quantity, v_now) then 'reheld'
+        else 'refund'
+    end;
+    if v_state not in ('open', 'expired') or v_answer = 'expired' then
+        return v_answer;
+    end if;
+
+    update duebook.hold as h
+    set
+        payment_id = coalesce(h.payment_id, p_payment_id),
+        confirmed_at = case when v_answer <> 'refund' then v_now end,
+        reheld_at = case when v_answer = 'reheld' then v_now end,
+        refunded_at = case when v_answer = 'refund' then v_now end
+    where h.account_id = p_account_id and h.hold = p_hold;
+    if v_answer = 'refund' then
+        perform duebook.promise_hold_refund(v_hold, p_payment_id, p_ownership, p_change);
+    else
+        update duebook.hold_resource as r
+        set confirmed = r.confirmed + v_hold.quantity
+        where r.resource = v_hold.resource;
+        perform duebook.end_hold_expiry(v_hold, 'settled_meanwhile', 'confirmed', p_by);
+    end if;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'confirm_hold', p_account_id,
+        duebook.hold_expiry_key(v_hold.hold, v_hold.expires_at),
+        pg_catalog.jsonb_strip_nulls(
+            pg_catalog.jsonb_build_object(
+                'answer', v_answer, 'payment_id', p_payment_id, 'run_id', p_change.run_id
+            )
+        )
+    );
+    return v_answer;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) IS 'Confirms a hold or says why not; a payment that came too late re-holds it or is to be refunded.';
+
+CREATE FUNCTION duebook.settle_run_holds(p_run_id bigint, p_mode text, p_by text) RETURNS TABLE(settled integer, refunds integer)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+declare
+    v_waiting record;
+    v_resource text;
+    v_change duebook.ledger_change;
+    v_answer text;
+    v_answers text[] := '{}';
+begin
+    for v_resource in
+        select distinct w.resource
+        from duebook.find_run_holds(p_run_id) as w
+        where w.resource is not null
+        order by w.resource
+    loop
+        perform duebook.lock_hold_resource(v_resource);
+    end loop;
+    for v_waiting in
+        select w.account_id, w.hold, w.payment_id, w.change_id
+        from duebook.find_run_holds(p_run_id) as w
+        order by w.account_id, w.hold
+    loop
+        select c.* into v_change
+        from duebook.ledger_change as c
+        where c.account_id = v_waiting.account_id and c.change_id = v_waiting.change_id;
+        v_answer := duebook.settle_hold(
+            v_waiting.account_id, v_waiting.hold, v_waiting.payment_id, p_mode, v_change, p_by
+        );
+        v_answers := v_answers || v_answer;
+    end loop;
+    return query
+    select
+        (pg_catalog.count(*) filter (where a.answer in ('confirmed', 'reheld', 'refund')))::integer,
+        (pg_catalog.count(*) filter (where a.answer = 'refund'))::integer
+    from unnest(v_answers) as a (answer);
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.settle_run_holds(p_run_id bigint, p_mode text, p_by text) IS 'Confirms, re-holds or refunds the holds whose payment a run settled in full. Returns how many changed, and how many refunds.';
+
 CREATE FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -1804,6 +4447,56 @@ CREATE FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor
 $$;
 
 COMMENT ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) IS 'Status of the settled side: expected, partially_settled, settled, over_settled, partially_refunded, refunded, charged_back.';
+
+CREATE FUNCTION duebook.sweep_paused_by() RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select i.name
+    from duebook.incident as i
+    where i.closed_at is null and i.pauses_sweep and i.resumed_at is null;
+$$;
+
+COMMENT ON FUNCTION duebook.sweep_paused_by() IS 'Name of the open incident that pauses the sweeps, until it is resumed; null when none does.';
+
+CREATE FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) RETURNS timestamp with time zone[]
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_slots timestamptz[] := pg_catalog.array_fill(
+        null::timestamptz, array[pg_catalog.cardinality(p_paces)]
+    );
+    v_pace text;
+    v_next timestamptz;
+    v_row record;
+begin
+    for v_pace in select distinct p.name from unnest(p_paces) as p (name) order by p.name loop
+        insert into duebook.catch_up_pace (pace, next_at) values (v_pace, p_now)
+        on conflict do nothing;
+        select greatest(c.next_at, p_now) into strict v_next
+        from duebook.catch_up_pace as c
+        where c.pace = v_pace
+        for update;
+        for v_row in
+            select m.position, m.limit_at, m.rate
+            from unnest(p_paces, p_rates, p_limits) with ordinality
+                as m (pace, rate, limit_at, position)
+            where m.pace = v_pace
+            order by m.position
+        loop
+            if v_next < v_row.limit_at then
+                v_slots[v_row.position] := v_next;
+                v_next := v_next + interval '1 minute' / v_row.rate;
+            end if;
+        end loop;
+        update duebook.catch_up_pace as c set next_at = v_next where c.pace = v_pace;
+    end loop;
+    return v_slots;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) IS 'When each of some missed intents may be sent, in the order of the arrays, so that catching up keeps its rate; null where no slot is left before its limit.';
 
 CREATE FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE
@@ -1973,6 +4666,8 @@ CREATE TABLE duebook.batch_ended (
     size integer NOT NULL,
     claimed_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    safe_retry_until timestamp with time zone,
+    untried_from integer,
     CONSTRAINT how_is_known CHECK ((how = ANY (ARRAY['finished'::text, 'rescued'::text, 'dismantled'::text])))
 );
 
@@ -1994,13 +4689,44 @@ COMMENT ON COLUMN duebook.batch_ended.claimed_at IS 'When it was claimed.';
 
 COMMENT ON COLUMN duebook.batch_ended.ended_at IS 'When it ended.';
 
+COMMENT ON COLUMN duebook.batch_ended.safe_retry_until IS 'As in batch.';
+
+COMMENT ON COLUMN duebook.batch_ended.untried_from IS 'For a rescued batch: attempts from this position on were never tried, with a result or without.';
+
+CREATE TABLE duebook.calendar_state (
+    only_row boolean DEFAULT true NOT NULL,
+    tzdb_version text NOT NULL,
+    recorded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    recorded_by text NOT NULL,
+    account_id text DEFAULT ''::text NOT NULL,
+    intent_id bigint DEFAULT 0 NOT NULL,
+    recomputed_at timestamp with time zone,
+    CONSTRAINT calendar_state_has_one_row CHECK (only_row)
+);
+
+COMMENT ON TABLE duebook.calendar_state IS 'The newest time zone data that a sweep had here, and how far unclaimed occurrences are computed again with it. A process with older data computes nothing.';
+
+COMMENT ON COLUMN duebook.calendar_state.only_row IS 'Always true: holds the table to one row.';
+
+COMMENT ON COLUMN duebook.calendar_state.tzdb_version IS 'Its IANA version: 2026f.';
+
+COMMENT ON COLUMN duebook.calendar_state.recorded_at IS 'Since when.';
+
+COMMENT ON COLUMN duebook.calendar_state.recorded_by IS 'Which sender brought it.';
+
+COMMENT ON COLUMN duebook.calendar_state.account_id IS 'Account up to which waiting rows were looked at.';
+
+COMMENT ON COLUMN duebook.calendar_state.intent_id IS 'Intent of it up to which they were.';
+
+COMMENT ON COLUMN duebook.calendar_state.recomputed_at IS 'When all of them were; null: it is going on.';
+
 CREATE TABLE duebook.catch_up_pace (
     pace text NOT NULL,
     next_at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
 
-COMMENT ON TABLE duebook.catch_up_pace IS 'When the next missed intent of a kind may be sent, so that catching up keeps spread_per_minute however many senders there are.';
+COMMENT ON TABLE duebook.catch_up_pace IS 'When the next missed intent of a kind may be sent, so that catching up keeps spread_per_minute however many senders there are. Locked only by windows that hold a missed intent.';
 
 COMMENT ON COLUMN duebook.catch_up_pace.pace IS 'Kind whose rate it is.';
 
@@ -2233,6 +4959,7 @@ CREATE TABLE duebook.event_effect (
     provider_account text NOT NULL,
     event_id text NOT NULL,
     effect text NOT NULL,
+    reason text,
     run_id bigint,
     happened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT effect_is_known CHECK ((effect = ANY (ARRAY['read'::text, 'ignored'::text, 'given_up'::text])))
@@ -2245,6 +4972,8 @@ COMMENT ON COLUMN duebook.event_effect.provider_account IS 'Provider account.';
 COMMENT ON COLUMN duebook.event_effect.event_id IS 'Event.';
 
 COMMENT ON COLUMN duebook.event_effect.effect IS 'read: its payments went through the diff; ignored: it is about none; given_up: a person is needed.';
+
+COMMENT ON COLUMN duebook.event_effect.reason IS 'Why it was ignored or given up. No body.';
 
 COMMENT ON COLUMN duebook.event_effect.run_id IS 'Run that read it.';
 
@@ -2296,67 +5025,6 @@ COMMENT ON COLUMN duebook.held.detail IS 'What the cause needs: the template''s 
 COMMENT ON COLUMN duebook.held.since IS 'Since when.';
 
 COMMENT ON COLUMN duebook.held.retest_at IS 'When it is tested next.';
-
-CREATE TABLE duebook.hold (
-    account_id text NOT NULL,
-    hold text NOT NULL,
-    resource text,
-    quantity integer DEFAULT 1 NOT NULL,
-    payment_id text,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    confirmed_at timestamp with time zone,
-    cancelled_at timestamp with time zone,
-    expired_at timestamp with time zone,
-    reheld_at timestamp with time zone,
-    refunded_at timestamp with time zone,
-    CONSTRAINT expiry_is_after_creation CHECK ((expires_at > created_at)),
-    CONSTRAINT hold_ends_once CHECK ((num_nonnulls(confirmed_at, cancelled_at) < 2)),
-    CONSTRAINT hold_is_valid CHECK (((char_length(hold) >= 1) AND (char_length(hold) <= 200))),
-    CONSTRAINT late_payment_has_one_end CHECK ((num_nonnulls(reheld_at, refunded_at) < 2)),
-    CONSTRAINT quantity_is_positive CHECK ((quantity > 0))
-);
-
-COMMENT ON TABLE duebook.hold IS 'A reservation whose end was fixed when it was created.';
-
-COMMENT ON COLUMN duebook.hold.account_id IS 'Customer account.';
-
-COMMENT ON COLUMN duebook.hold.hold IS 'Name of the hold, unique for the account; stands in its operation key.';
-
-COMMENT ON COLUMN duebook.hold.resource IS 'What it reserves; null: nothing that is counted.';
-
-COMMENT ON COLUMN duebook.hold.quantity IS 'How much of it.';
-
-COMMENT ON COLUMN duebook.hold.payment_id IS 'Payment that is to confirm it.';
-
-COMMENT ON COLUMN duebook.hold.created_at IS 'When it was created.';
-
-COMMENT ON COLUMN duebook.hold.expires_at IS 'From here on it is expired to every reader, swept or not, unless it was confirmed before.';
-
-COMMENT ON COLUMN duebook.hold.confirmed_at IS 'When it was confirmed, while it could be, or re-held.';
-
-COMMENT ON COLUMN duebook.hold.cancelled_at IS 'When it was cancelled.';
-
-COMMENT ON COLUMN duebook.hold.expired_at IS 'When a sweep recorded its expiry.';
-
-COMMENT ON COLUMN duebook.hold.reheld_at IS 'When a payment after its expiry got it again, since it still could.';
-
-COMMENT ON COLUMN duebook.hold.refunded_at IS 'When a payment after its expiry made a refund intent, since it could not be held again.';
-
-CREATE TABLE duebook.hold_resource (
-    resource text NOT NULL,
-    capacity integer NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT capacity_is_not_negative CHECK ((capacity >= 0))
-);
-
-COMMENT ON TABLE duebook.hold_resource IS 'What holds reserve and how much of it there is; a resource without a row has no limit.';
-
-COMMENT ON COLUMN duebook.hold_resource.resource IS 'Name of the resource.';
-
-COMMENT ON COLUMN duebook.hold_resource.capacity IS 'How much of it can be reserved and taken together.';
-
-COMMENT ON COLUMN duebook.hold_resource.updated_at IS 'When it was last changed.';
 
 CREATE TABLE duebook.in_doubt (
     account_id text NOT NULL,
@@ -2412,6 +5080,8 @@ CREATE TABLE duebook.incident (
     opened_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     resumed_by text,
     resumed_at timestamp with time zone,
+    policies jsonb DEFAULT '[]'::jsonb NOT NULL,
+    samples jsonb DEFAULT '[]'::jsonb NOT NULL,
     closed_by text,
     closed_at timestamp with time zone,
     report jsonb,
@@ -2439,6 +5109,10 @@ COMMENT ON COLUMN duebook.incident.opened_at IS 'When.';
 COMMENT ON COLUMN duebook.incident.resumed_by IS 'Who let the sweeps go on.';
 
 COMMENT ON COLUMN duebook.incident.resumed_at IS 'When.';
+
+COMMENT ON COLUMN duebook.incident.policies IS 'Catch-up policies of what was due, as they stood when it was resumed.';
+
+COMMENT ON COLUMN duebook.incident.samples IS 'How the backlog fell, as a resume saw it: instant, due, oldest, in doubt, sent.';
 
 COMMENT ON COLUMN duebook.incident.closed_by IS 'Who closed it.';
 
@@ -2665,73 +5339,6 @@ ALTER TABLE duebook.intent_request ALTER COLUMN intent_request_id ADD GENERATED 
     CACHE 1
 );
 
-CREATE TABLE duebook.ledger_change (
-    account_id text NOT NULL,
-    change_id bigint NOT NULL,
-    payment_id text NOT NULL,
-    run_id bigint NOT NULL,
-    provider_account text NOT NULL,
-    change_kind text NOT NULL,
-    before_status text NOT NULL,
-    after_status text NOT NULL,
-    currency character(3) NOT NULL,
-    before_captured_minor bigint NOT NULL,
-    after_captured_minor bigint NOT NULL,
-    before_refunded_minor bigint NOT NULL,
-    after_refunded_minor bigint NOT NULL,
-    before_charged_back_minor bigint NOT NULL,
-    after_charged_back_minor bigint NOT NULL,
-    entry_id text,
-    entry_version integer,
-    evidence_at timestamp with time zone NOT NULL,
-    transition_no integer DEFAULT 0 NOT NULL,
-    committed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT change_has_before_and_after_that_differ CHECK (((change_kind <> 'balance'::text) OR ((((before_status IS DISTINCT FROM after_status) OR (before_captured_minor IS DISTINCT FROM after_captured_minor)) OR (before_refunded_minor IS DISTINCT FROM after_refunded_minor)) OR (before_charged_back_minor IS DISTINCT FROM after_charged_back_minor)))),
-    CONSTRAINT change_kind_is_known CHECK ((change_kind = ANY (ARRAY['balance'::text, 'missing'::text, 'cleared'::text])))
-);
-
-COMMENT ON TABLE duebook.ledger_change IS 'Append-only fact: a run changed balance or status of a payment, or its settlement became missing or was cleared. Intents of reconciliation derive from it.';
-
-COMMENT ON COLUMN duebook.ledger_change.account_id IS 'Customer account.';
-
-COMMENT ON COLUMN duebook.ledger_change.change_id IS 'Identity, in the order of writing.';
-
-COMMENT ON COLUMN duebook.ledger_change.payment_id IS 'Payment.';
-
-COMMENT ON COLUMN duebook.ledger_change.run_id IS 'Run that changed it.';
-
-COMMENT ON COLUMN duebook.ledger_change.provider_account IS 'Provider account whose evidence changed it.';
-
-COMMENT ON COLUMN duebook.ledger_change.change_kind IS 'balance, or the transitions missing and cleared.';
-
-COMMENT ON COLUMN duebook.ledger_change.before_status IS 'Settled status before.';
-
-COMMENT ON COLUMN duebook.ledger_change.after_status IS 'Settled status after.';
-
-COMMENT ON COLUMN duebook.ledger_change.currency IS 'Currency of the amounts.';
-
-COMMENT ON COLUMN duebook.ledger_change.before_captured_minor IS 'Captured before, over all provider accounts.';
-
-COMMENT ON COLUMN duebook.ledger_change.after_captured_minor IS 'Captured after.';
-
-COMMENT ON COLUMN duebook.ledger_change.before_refunded_minor IS 'Refunded before.';
-
-COMMENT ON COLUMN duebook.ledger_change.after_refunded_minor IS 'Refunded after.';
-
-COMMENT ON COLUMN duebook.ledger_change.before_charged_back_minor IS 'Charged back before.';
-
-COMMENT ON COLUMN duebook.ledger_change.after_charged_back_minor IS 'Charged back after.';
-
-COMMENT ON COLUMN duebook.ledger_change.entry_id IS 'Last entry, in source order, among those the run applied to the payment; null for a transition.';
-
-COMMENT ON COLUMN duebook.ledger_change.entry_version IS 'Version of that entry.';
-
-COMMENT ON COLUMN duebook.ledger_change.evidence_at IS 'When the evidence occurred; for a transition when the payment was expected.';
-
-COMMENT ON COLUMN duebook.ledger_change.transition_no IS 'Counts missing and cleared transitions of the payment; 0 for a balance.';
-
-COMMENT ON COLUMN duebook.ledger_change.committed_at IS 'When it was written.';
-
 ALTER TABLE duebook.ledger_change ALTER COLUMN change_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME duebook.ledger_change_change_id_seq
     START WITH 1
@@ -2916,9 +5523,9 @@ COMMENT ON COLUMN duebook.pending_event.endpoint IS 'Endpoint that received it f
 
 COMMENT ON COLUMN duebook.pending_event.queued_at IS 'When it was received.';
 
-COMMENT ON COLUMN duebook.pending_event.tries IS 'Reads that failed.';
+COMMENT ON COLUMN duebook.pending_event.tries IS 'Reads that were begun; one that never ended counts too.';
 
-COMMENT ON COLUMN duebook.pending_event.not_before IS 'When it is read (again).';
+COMMENT ON COLUMN duebook.pending_event.not_before IS 'When it may be claimed: a claim moves it past its lease, a failure by its backoff.';
 
 COMMENT ON COLUMN duebook.pending_event.last_error IS 'Why the last read failed. No body.';
 
@@ -3077,6 +5684,24 @@ ALTER TABLE duebook.quiet_hours ALTER COLUMN quiet_hours_id ADD GENERATED ALWAYS
     CACHE 1
 );
 
+CREATE TABLE duebook.quiet_hours_statement (
+    only_row boolean DEFAULT true NOT NULL,
+    are_none boolean NOT NULL,
+    stated_by text NOT NULL,
+    stated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT statement_has_one_row CHECK (only_row)
+);
+
+COMMENT ON TABLE duebook.quiet_hours_statement IS 'That quiet hours were stated, be it as none: no provider account goes live before.';
+
+COMMENT ON COLUMN duebook.quiet_hours_statement.only_row IS 'Always true: holds the table to one row.';
+
+COMMENT ON COLUMN duebook.quiet_hours_statement.are_none IS 'True: quiet_hours = "none" was stated.';
+
+COMMENT ON COLUMN duebook.quiet_hours_statement.stated_by IS 'Who applied it.';
+
+COMMENT ON COLUMN duebook.quiet_hours_statement.stated_at IS 'When.';
+
 CREATE TABLE duebook.reconciliation_run (
     run_id bigint NOT NULL,
     provider_account text NOT NULL,
@@ -3151,8 +5776,11 @@ CREATE TABLE duebook.restore_accepted (
     restore_id bigint NOT NULL,
     accepted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     accepted_by text NOT NULL,
+    batch_id bigint NOT NULL,
+    witnessed jsonb NOT NULL,
     lost_batches integer NOT NULL,
     intents_were_lost boolean NOT NULL,
+    lost_provider_accounts text[] NOT NULL,
     put_in_doubt integer NOT NULL
 );
 
@@ -3164,9 +5792,15 @@ COMMENT ON COLUMN duebook.restore_accepted.accepted_at IS 'When. What was due by
 
 COMMENT ON COLUMN duebook.restore_accepted.accepted_by IS 'Who.';
 
+COMMENT ON COLUMN duebook.restore_accepted.batch_id IS 'Batch that stands for the lost claims: the attempts of what was put in doubt name it.';
+
+COMMENT ON COLUMN duebook.restore_accepted.witnessed IS 'The objects of the witness that were lost; from then on they count as known.';
+
 COMMENT ON COLUMN duebook.restore_accepted.lost_batches IS 'Batches, or flushes of them, that the witness knows and the database does not.';
 
 COMMENT ON COLUMN duebook.restore_accepted.intents_were_lost IS 'Whether intents were sent that the database does not know: then what is promised again for a time before accepted_at goes in doubt.';
+
+COMMENT ON COLUMN duebook.restore_accepted.lost_provider_accounts IS 'Provider accounts with runs that were lost: until their next full run, evidence from before accepted_at may have been told.';
 
 COMMENT ON COLUMN duebook.restore_accepted.put_in_doubt IS 'Intents put in doubt at once.';
 
@@ -3199,125 +5833,25 @@ COMMENT ON COLUMN duebook.retired_reference.retired_xid IS 'Transaction of that 
 
 COMMENT ON COLUMN duebook.retired_reference.retired_at IS 'When.';
 
-CREATE TABLE duebook.schedule (
+CREATE TABLE duebook.schedule_past (
     account_id text NOT NULL,
     schedule text NOT NULL,
-    kind text NOT NULL,
-    channel text NOT NULL,
-    frequency text NOT NULL,
-    every smallint NOT NULL,
-    weekdays smallint[],
-    month_day smallint,
-    nth smallint,
-    business_shift text NOT NULL,
-    holiday_calendar text,
-    zone text NOT NULL,
-    wall_time time without time zone NOT NULL,
-    absent text NOT NULL,
-    gap text NOT NULL,
-    overlap text NOT NULL,
-    starts_on date NOT NULL,
-    ends_on date,
-    occurrence_count integer,
-    catch_up text NOT NULL,
-    catch_up_window interval NOT NULL,
-    max_occurrences integer NOT NULL,
-    spread_per_minute integer NOT NULL,
-    message jsonb DEFAULT '{}'::jsonb NOT NULL,
-    rule_version integer DEFAULT 1 NOT NULL,
-    next_on date,
-    put_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    put_by text NOT NULL,
-    cancelled_at timestamp with time zone,
-    cancelled_by text,
-    zone_missing_since timestamp with time zone,
-    CONSTRAINT absent_is_known CHECK ((absent = ANY (ARRAY['omit'::text, 'backward'::text, 'forward'::text]))),
-    CONSTRAINT business_shift_is_known CHECK ((business_shift = ANY (ARRAY['none'::text, 'next'::text, 'previous'::text]))),
-    CONSTRAINT count_is_positive CHECK (((occurrence_count IS NULL) OR (occurrence_count > 0))),
-    CONSTRAINT days_fit_the_frequency CHECK (
-CASE frequency
-    WHEN 'weekly'::text THEN ((weekdays IS NOT NULL) AND (month_day IS NULL) AND (nth IS NULL))
-    ELSE ((month_day IS NOT NULL) <> ((weekdays IS NOT NULL) AND (nth IS NOT NULL)))
-END),
-    CONSTRAINT ends_on_is_not_before_start CHECK (((ends_on IS NULL) OR (ends_on >= starts_on))),
-    CONSTRAINT every_is_positive CHECK (((every >= 1) AND (every <= 1000))),
-    CONSTRAINT frequency_is_known CHECK ((frequency = ANY (ARRAY['weekly'::text, 'monthly'::text]))),
-    CONSTRAINT gap_is_known CHECK ((gap = ANY (ARRAY['skip'::text, 'earlier'::text, 'later'::text]))),
-    CONSTRAINT month_day_is_known CHECK (((month_day IS NULL) OR (month_day = '-1'::integer) OR ((month_day >= 1) AND (month_day <= 31)))),
-    CONSTRAINT nth_is_known CHECK (((nth IS NULL) OR (nth = '-1'::integer) OR ((nth >= 1) AND (nth <= 5)))),
-    CONSTRAINT overlap_is_known CHECK ((overlap = ANY (ARRAY['earlier'::text, 'later'::text]))),
-    CONSTRAINT schedule_catch_up_is_known CHECK ((catch_up = ANY (ARRAY['all'::text, 'latest'::text, 'skip'::text]))),
-    CONSTRAINT schedule_is_valid CHECK (((char_length(schedule) >= 1) AND (char_length(schedule) <= 200))),
-    CONSTRAINT schedule_max_is_positive CHECK ((max_occurrences > 0)),
-    CONSTRAINT schedule_spread_is_positive CHECK ((spread_per_minute > 0)),
-    CONSTRAINT schedule_window_is_two_sweeps CHECK ((catch_up_window >= '00:02:00'::interval)),
-    CONSTRAINT shift_has_a_calendar CHECK (((business_shift = 'none'::text) = (holiday_calendar IS NULL))),
-    CONSTRAINT weekdays_are_known CHECK (((weekdays IS NULL) OR (((cardinality(weekdays) >= 1) AND (cardinality(weekdays) <= 7)) AND (weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]))))
+    rule_version integer NOT NULL,
+    rule jsonb NOT NULL,
+    ended_at timestamp with time zone NOT NULL
 );
 
-COMMENT ON TABLE duebook.schedule IS 'A weekly or monthly rule in a named zone. Its occurrences are written ahead of their time by each sweep.';
+COMMENT ON TABLE duebook.schedule_past IS 'A rule that was edited while some of its past dates were not written yet: they are still promised. Gone once they are written.';
 
-COMMENT ON COLUMN duebook.schedule.account_id IS 'Customer account that is reminded.';
+COMMENT ON COLUMN duebook.schedule_past.account_id IS 'Customer account.';
 
-COMMENT ON COLUMN duebook.schedule.schedule IS 'Name of the schedule, unique for the account; stands in its operation keys.';
+COMMENT ON COLUMN duebook.schedule_past.schedule IS 'Schedule.';
 
-COMMENT ON COLUMN duebook.schedule.kind IS 'Kind of notice, see intent_kind.';
+COMMENT ON COLUMN duebook.schedule_past.rule_version IS 'Version of that rule.';
 
-COMMENT ON COLUMN duebook.schedule.channel IS 'Channel that carries it.';
+COMMENT ON COLUMN duebook.schedule_past.rule IS 'The row of the schedule as it was.';
 
-COMMENT ON COLUMN duebook.schedule.frequency IS 'weekly or monthly.';
-
-COMMENT ON COLUMN duebook.schedule.every IS 'Every so many weeks or months, counted from starts_on.';
-
-COMMENT ON COLUMN duebook.schedule.weekdays IS 'ISO weekdays, 1 is Monday: of each week, or with nth of each month.';
-
-COMMENT ON COLUMN duebook.schedule.month_day IS 'Day of the month, 1 to 31; -1: the last.';
-
-COMMENT ON COLUMN duebook.schedule.nth IS 'Which of the weekdays in a month, 1 to 5; -1: the last.';
-
-COMMENT ON COLUMN duebook.schedule.business_shift IS 'A date on a weekend or holiday moves to the next or previous business day, or stays (none).';
-
-COMMENT ON COLUMN duebook.schedule.holiday_calendar IS 'Whose holidays count, as the holidays library names them: DE, US-NY, ECB.';
-
-COMMENT ON COLUMN duebook.schedule.zone IS 'IANA zone of the wall time, as it was given.';
-
-COMMENT ON COLUMN duebook.schedule.wall_time IS 'Local time of day.';
-
-COMMENT ON COLUMN duebook.schedule.absent IS 'A date the month does not have (RFC 7529 SKIP): omit, backward or forward.';
-
-COMMENT ON COLUMN duebook.schedule.gap IS 'A local time that the clock skips: skip it, or the instant earlier or later by the gap.';
-
-COMMENT ON COLUMN duebook.schedule.overlap IS 'A local time that comes twice: the earlier or the later.';
-
-COMMENT ON COLUMN duebook.schedule.starts_on IS 'First local date; anchors every.';
-
-COMMENT ON COLUMN duebook.schedule.ends_on IS 'Last local date; null: no end.';
-
-COMMENT ON COLUMN duebook.schedule.occurrence_count IS 'At most so many occurrences from starts_on on; null: no limit.';
-
-COMMENT ON COLUMN duebook.schedule.catch_up IS 'What happens to missed ones: all, latest or skip.';
-
-COMMENT ON COLUMN duebook.schedule.catch_up_window IS 'How old a missed one may be and still be sent.';
-
-COMMENT ON COLUMN duebook.schedule.max_occurrences IS 'At most so many missed ones are sent.';
-
-COMMENT ON COLUMN duebook.schedule.spread_per_minute IS 'Rate while catching up.';
-
-COMMENT ON COLUMN duebook.schedule.message IS 'Texts for the template. No amount, no address.';
-
-COMMENT ON COLUMN duebook.schedule.rule_version IS 'Counts the edits of the rule; occurrences of an older one are computed again.';
-
-COMMENT ON COLUMN duebook.schedule.next_on IS 'Next nominal date that is not written yet; null: none is left.';
-
-COMMENT ON COLUMN duebook.schedule.put_at IS 'When it was put. Dates before it are no promise.';
-
-COMMENT ON COLUMN duebook.schedule.put_by IS 'Who put it.';
-
-COMMENT ON COLUMN duebook.schedule.cancelled_at IS 'When it was cancelled.';
-
-COMMENT ON COLUMN duebook.schedule.cancelled_by IS 'Who cancelled it.';
-
-COMMENT ON COLUMN duebook.schedule.zone_missing_since IS 'Since when its zone is in no time zone database here; its rows are held.';
+COMMENT ON COLUMN duebook.schedule_past.ended_at IS 'When it was edited: instants from here on are the new rule''s.';
 
 CREATE TABLE duebook.settled_position (
     account_id text NOT NULL,
@@ -3967,6 +6501,60 @@ COMMENT ON COLUMN duebook_reports.freshness.last_file_at IS 'When it was taken.'
 
 COMMENT ON COLUMN duebook_reports.freshness.cursor_position IS 'For an API: how far it was read.';
 
+CREATE VIEW duebook_reports.holds AS
+ SELECT h.account_id,
+    h.hold,
+    h.resource,
+    h.quantity,
+    h.payment_id,
+    duebook.hold_state(h.*, c.now) AS state,
+    h.created_at,
+    h.expires_at,
+    h.confirmed_at,
+    h.cancelled_at,
+    h.expired_at,
+    h.reheld_at,
+    h.refunded_at,
+    (duebook.hold_state(h.*, c.now) = ANY (ARRAY['open'::text, 'confirmed'::text, 'reheld'::text])) AS is_taken,
+    (EXTRACT(epoch FROM (h.expired_at - h.expires_at)))::numeric(20,3) AS swept_after_s,
+    duebook.hold_expiry_key(h.hold, h.expires_at) AS operation_key
+   FROM (duebook.hold h
+     CROSS JOIN ( SELECT clock_timestamp() AS now) c);
+
+COMMENT ON VIEW duebook_reports.holds IS 'Every reservation and what it is now, by the clock. One row per hold.';
+
+COMMENT ON COLUMN duebook_reports.holds.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.holds.hold IS 'Name of the hold, unique for the account.';
+
+COMMENT ON COLUMN duebook_reports.holds.resource IS 'What it reserves, if something that is counted.';
+
+COMMENT ON COLUMN duebook_reports.holds.quantity IS 'How much of it.';
+
+COMMENT ON COLUMN duebook_reports.holds.payment_id IS 'Payment that is to confirm it, or did.';
+
+COMMENT ON COLUMN duebook_reports.holds.state IS 'open, expired, confirmed, reheld (a payment after its end got it again), refunded (it could not) or cancelled.';
+
+COMMENT ON COLUMN duebook_reports.holds.created_at IS 'When it was created.';
+
+COMMENT ON COLUMN duebook_reports.holds.expires_at IS 'From here on it is expired, unless it was confirmed before.';
+
+COMMENT ON COLUMN duebook_reports.holds.confirmed_at IS 'When it was confirmed or re-held.';
+
+COMMENT ON COLUMN duebook_reports.holds.cancelled_at IS 'When it was cancelled.';
+
+COMMENT ON COLUMN duebook_reports.holds.expired_at IS 'When a sweep recorded its expiry.';
+
+COMMENT ON COLUMN duebook_reports.holds.reheld_at IS 'When a payment after its end got it again.';
+
+COMMENT ON COLUMN duebook_reports.holds.refunded_at IS 'When a payment after its end was to be refunded.';
+
+COMMENT ON COLUMN duebook_reports.holds.is_taken IS 'Whether it takes from its resource now.';
+
+COMMENT ON COLUMN duebook_reports.holds.swept_after_s IS 'Seconds from its end until a sweep recorded it.';
+
+COMMENT ON COLUMN duebook_reports.holds.operation_key IS 'Operation key of its expiry.';
+
 CREATE VIEW duebook_reports.intent_timeline AS
  SELECT i.account_id,
     i.payment_id,
@@ -4238,6 +6826,74 @@ COMMENT ON COLUMN duebook_reports.ledger_vs_provider.expected_on_utc IS 'Day of 
 
 COMMENT ON COLUMN duebook_reports.ledger_vs_provider.expected_on_provider IS 'Day of that in the provider''s zone.';
 
+CREATE VIEW duebook_reports.occurrences AS
+ SELECT c.account_id,
+    c.schedule,
+    c.nominal_on,
+    c.intended_local,
+    c.zone,
+    c.case_of,
+    c.due_at,
+    c.tzdb_version,
+    i.operation_key,
+    i.kind,
+    i.channel,
+    v.state,
+    v.reason,
+    o.result,
+    o.ended_at,
+    (round(EXTRACT(epoch FROM (o.ended_at - c.due_at))))::bigint AS late_seconds,
+    o.provider_message_id,
+    c.rule_version,
+    c.written_at,
+    c.intent_id
+   FROM (((duebook.occurrence c
+     LEFT JOIN duebook.intent i ON (((c.account_id = i.account_id) AND (c.intent_id = i.intent_id))))
+     LEFT JOIN duebook.outcome o ON (((i.account_id = o.account_id) AND (i.operation_key = o.operation_key))))
+     LEFT JOIN duebook_reports.intents v ON (((c.account_id = v.account_id) AND (c.intent_id = v.intent_id))));
+
+COMMENT ON VIEW duebook_reports.occurrences IS 'The four facts of each occurrence of a schedule: intended local time and zone, UTC due time, operation key, outcome. One row per nominal date.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.schedule IS 'Schedule.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.nominal_on IS 'Date of the rule, before a business-day shift.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.intended_local IS 'Local time that was meant.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.zone IS 'Zone of that local time.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.case_of IS 'exact; gap or overlap of the clock; absent: the month has no such day; unknown_zone: no instant yet.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.due_at IS 'UTC instant of that local time, before any deferral; null while its zone is unknown.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.tzdb_version IS 'Time zone data that computed it.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.operation_key IS 'The idempotency key; unique in the account.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.kind IS 'Kind of notice.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.channel IS 'Channel that carries it.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.state IS 'scheduled, enqueued, unknown, held, sent or expired.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.reason IS 'Why it expired, is held or is unknown.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.result IS 'How it ended: sent or expired; null: not yet.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.ended_at IS 'When it ended.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.late_seconds IS 'How long after its instant it ended, in seconds.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.provider_message_id IS 'The provider''s id of the message, where sent.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.rule_version IS 'Version of the rule that computed it.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.written_at IS 'When it was written.';
+
+COMMENT ON COLUMN duebook_reports.occurrences.intent_id IS 'Intent that promises it.';
+
 CREATE VIEW duebook_reports.outcomes AS
  SELECT account_id,
     payment_id,
@@ -4353,6 +7009,125 @@ COMMENT ON COLUMN duebook_reports.reconciliation_runs.discrepancies IS 'Open dis
 COMMENT ON COLUMN duebook_reports.reconciliation_runs.ledger_changes IS 'Ledger changes written.';
 
 COMMENT ON COLUMN duebook_reports.reconciliation_runs.intents IS 'Intents written.';
+
+CREATE VIEW duebook_reports.schedules AS
+ SELECT s.account_id,
+    s.schedule,
+    s.kind,
+    s.channel,
+        CASE
+            WHEN (s.cancelled_at IS NOT NULL) THEN 'cancelled'::text
+            WHEN (s.zone_missing_since IS NOT NULL) THEN 'zone_unknown'::text
+            WHEN ((s.next_on IS NULL) AND (w.waiting = 0)) THEN 'ended'::text
+            ELSE 'active'::text
+        END AS state,
+    s.frequency,
+    s.every,
+    s.weekdays,
+    s.month_day,
+    s.nth,
+    s.business_shift,
+    s.holiday_calendar,
+    s.zone,
+    s.wall_time,
+    s.absent,
+    s.gap,
+    s.overlap,
+    s.starts_on,
+    s.ends_on,
+    s.occurrence_count,
+    s.catch_up,
+    s.catch_up_window,
+    s.max_occurrences,
+    s.spread_per_minute,
+    s.rule_version,
+    s.next_on,
+    w.waiting,
+        CASE
+            WHEN (s.cancelled_at IS NULL) THEN w.next_due_at
+            ELSE NULL::timestamp with time zone
+        END AS next_due_at,
+    s.put_at,
+    s.put_by,
+    s.cancelled_at,
+    s.cancelled_by,
+    s.zone_missing_since
+   FROM (duebook.schedule s
+     CROSS JOIN LATERAL ( SELECT (count(*))::integer AS waiting,
+            min(c.due_at) AS next_due_at
+           FROM (duebook.occurrence c
+             JOIN duebook.intent i ON (((c.account_id = i.account_id) AND (c.intent_id = i.intent_id))))
+          WHERE ((c.account_id = s.account_id) AND (c.schedule = s.schedule) AND (NOT (EXISTS ( SELECT
+                   FROM duebook.outcome o
+                  WHERE ((o.account_id = i.account_id) AND (o.operation_key = i.operation_key))))))) w);
+
+COMMENT ON VIEW duebook_reports.schedules IS 'Weekly and monthly rules, their policies and how far they are written. One row per schedule.';
+
+COMMENT ON COLUMN duebook_reports.schedules.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.schedules.schedule IS 'Name of the schedule, unique in the account.';
+
+COMMENT ON COLUMN duebook_reports.schedules.kind IS 'Kind of notice.';
+
+COMMENT ON COLUMN duebook_reports.schedules.channel IS 'Channel that carries it.';
+
+COMMENT ON COLUMN duebook_reports.schedules.state IS 'active; zone_unknown: its zone is in no time zone data here and its occurrences are held; ended: every occurrence has ended; cancelled.';
+
+COMMENT ON COLUMN duebook_reports.schedules.frequency IS 'weekly or monthly.';
+
+COMMENT ON COLUMN duebook_reports.schedules.every IS 'Every so many weeks or months.';
+
+COMMENT ON COLUMN duebook_reports.schedules.weekdays IS 'ISO weekdays, 1 is Monday.';
+
+COMMENT ON COLUMN duebook_reports.schedules.month_day IS 'Day of the month; -1: the last.';
+
+COMMENT ON COLUMN duebook_reports.schedules.nth IS 'Which of the weekdays in a month; -1: the last.';
+
+COMMENT ON COLUMN duebook_reports.schedules.business_shift IS 'Where a weekend or holiday moves: none, next or previous.';
+
+COMMENT ON COLUMN duebook_reports.schedules.holiday_calendar IS 'Whose holidays count.';
+
+COMMENT ON COLUMN duebook_reports.schedules.zone IS 'IANA zone of the wall time.';
+
+COMMENT ON COLUMN duebook_reports.schedules.wall_time IS 'Local time of day.';
+
+COMMENT ON COLUMN duebook_reports.schedules.absent IS 'A date that a month does not have: omit, backward or forward.';
+
+COMMENT ON COLUMN duebook_reports.schedules.gap IS 'A local time that the clock skips: skip, earlier or later.';
+
+COMMENT ON COLUMN duebook_reports.schedules.overlap IS 'A local time that comes twice: earlier or later.';
+
+COMMENT ON COLUMN duebook_reports.schedules.starts_on IS 'First local date.';
+
+COMMENT ON COLUMN duebook_reports.schedules.ends_on IS 'Last local date.';
+
+COMMENT ON COLUMN duebook_reports.schedules.occurrence_count IS 'At most so many occurrences.';
+
+COMMENT ON COLUMN duebook_reports.schedules.catch_up IS 'What happens to missed ones: all, latest or skip.';
+
+COMMENT ON COLUMN duebook_reports.schedules.catch_up_window IS 'How old a missed one may be and still be sent.';
+
+COMMENT ON COLUMN duebook_reports.schedules.max_occurrences IS 'At most so many missed ones are sent.';
+
+COMMENT ON COLUMN duebook_reports.schedules.spread_per_minute IS 'Rate while catching up.';
+
+COMMENT ON COLUMN duebook_reports.schedules.rule_version IS 'Counts the edits of the rule.';
+
+COMMENT ON COLUMN duebook_reports.schedules.next_on IS 'Next nominal date that is not written yet; null: none is left.';
+
+COMMENT ON COLUMN duebook_reports.schedules.waiting IS 'Occurrences that are written and have no outcome.';
+
+COMMENT ON COLUMN duebook_reports.schedules.next_due_at IS 'When the first of them is due, UTC.';
+
+COMMENT ON COLUMN duebook_reports.schedules.put_at IS 'When its rule was put or last edited.';
+
+COMMENT ON COLUMN duebook_reports.schedules.put_by IS 'Who put it.';
+
+COMMENT ON COLUMN duebook_reports.schedules.cancelled_at IS 'When it was cancelled.';
+
+COMMENT ON COLUMN duebook_reports.schedules.cancelled_by IS 'Who cancelled it.';
+
+COMMENT ON COLUMN duebook_reports.schedules.zone_missing_since IS 'Since when its zone is in no time zone data here.';
 
 CREATE VIEW duebook_reports.settlement_batches AS
  SELECT b.provider_account,
@@ -4540,6 +7315,9 @@ ALTER TABLE ONLY duebook.batch
 ALTER TABLE ONLY duebook.budget
     ADD CONSTRAINT budget_pkey PRIMARY KEY (channel);
 
+ALTER TABLE ONLY duebook.calendar_state
+    ADD CONSTRAINT calendar_state_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY duebook.catch_up_pace
     ADD CONSTRAINT catch_up_pace_pkey PRIMARY KEY (pace);
 
@@ -4636,6 +7414,9 @@ ALTER TABLE ONLY duebook.quarantined_row
 ALTER TABLE ONLY duebook.quiet_hours
     ADD CONSTRAINT quiet_hours_pkey PRIMARY KEY (quiet_hours_id);
 
+ALTER TABLE ONLY duebook.quiet_hours_statement
+    ADD CONSTRAINT quiet_hours_statement_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY duebook.reconciliation_run
     ADD CONSTRAINT reconciliation_run_pkey PRIMARY KEY (run_id);
 
@@ -4644,6 +7425,9 @@ ALTER TABLE ONLY duebook.restore_accepted
 
 ALTER TABLE ONLY duebook.retired_reference
     ADD CONSTRAINT retired_reference_pkey PRIMARY KEY (reference, account_id, payment_id, retired_at);
+
+ALTER TABLE ONLY duebook.schedule_past
+    ADD CONSTRAINT schedule_past_pkey PRIMARY KEY (account_id, schedule, rule_version);
 
 ALTER TABLE ONLY duebook.schedule
     ADD CONSTRAINT schedule_pkey PRIMARY KEY (account_id, schedule);
@@ -4698,7 +7482,9 @@ CREATE INDEX held_by_retest ON duebook.held USING btree (retest_at, account_id, 
 
 CREATE INDEX hold_by_payment ON duebook.hold USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
 
-CREATE INDEX hold_by_resource ON duebook.hold USING btree (resource, expires_at) WHERE ((resource IS NOT NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
+CREATE INDEX hold_open_by_expiry ON duebook.hold USING btree (expires_at) WHERE ((confirmed_at IS NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
+
+CREATE INDEX hold_open_by_resource ON duebook.hold USING btree (resource, expires_at) INCLUDE (quantity) WHERE ((resource IS NOT NULL) AND (confirmed_at IS NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
 
 CREATE UNIQUE INDEX incident_open ON duebook.incident USING btree ((true)) WHERE (closed_at IS NULL);
 
@@ -4728,7 +7514,15 @@ CREATE INDEX reconciliation_run_by_account ON duebook.reconciliation_run USING b
 
 CREATE INDEX retired_reference_by_import ON duebook.retired_reference USING btree (retired_xid);
 
-CREATE INDEX schedule_by_next ON duebook.schedule USING btree (next_on, account_id, schedule) WHERE ((next_on IS NOT NULL) AND (cancelled_at IS NULL));
+CREATE INDEX schedule_by_missing_zone ON duebook.schedule USING btree (zone, account_id, schedule) WHERE (zone_missing_since IS NOT NULL);
+
+CREATE INDEX schedule_by_name ON duebook.schedule USING btree (schedule);
+
+CREATE INDEX schedule_by_next ON duebook.schedule USING btree (next_at, account_id, schedule) WHERE ((next_at IS NOT NULL) AND (cancelled_at IS NULL));
+
+CREATE INDEX schedule_edited ON duebook.schedule USING btree (edited_at, account_id, schedule) WHERE (edited_at IS NOT NULL);
+
+CREATE INDEX schedule_past_by_end ON duebook.schedule_past USING btree (ended_at, account_id, schedule);
 
 CREATE INDEX settled_position_by_provider_account ON duebook.settled_position USING btree (provider_account, account_id, payment_id);
 
@@ -4751,6 +7545,9 @@ GRANT USAGE ON SCHEMA duebook_reports TO duebook_analyst;
 REVOKE ALL ON FUNCTION duebook.accept_environment(p_name text, p_is_test boolean, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.accept_environment(p_name text, p_is_test boolean, p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.accept_restore(p_witnessed jsonb, p_is_unwitnessed boolean, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.accept_restore(p_witnessed jsonb, p_is_unwitnessed boolean, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.amount_fault(p_text text, p_exponent smallint) TO duebook_app;
 
@@ -4763,11 +7560,23 @@ GRANT ALL ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integ
 REVOKE ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.cancel_hold(p_account_id text, p_hold text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.cancel_hold(p_account_id text, p_hold text, p_reason text, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.cancel_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.cancel_schedule(p_account_id text, p_schedule text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.cancel_schedule(p_account_id text, p_schedule text, p_reason text, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text, p_limit integer, p_lease interval, p_max_age interval, p_safe_retry_for interval, p_due_offset interval, p_alone boolean) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.close_incident(p_name text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.close_incident(p_name text, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.budget TO duebook_app;
 
@@ -4777,10 +7586,27 @@ GRANT ALL ON FUNCTION duebook.count_tokens(p_budget duebook.budget, p_at timesta
 REVOKE ALL ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.batch TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.doubt_batches(p_look_up_from timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.doubt_batches(p_look_up_from timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.end_hold_expiry(p_hold duebook.hold, p_reason text, p_why text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.end_hold_expiry(p_hold duebook.hold, p_reason text, p_why text, p_by text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.end_waiting_intents(p_account_ids text[], p_intent_ids bigint[], p_request text, p_reason text, p_why text, p_by text) TO duebook_app;
@@ -4791,8 +7617,48 @@ GRANT ALL ON FUNCTION duebook.environment_refusal(p_name text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.expire_due(p_most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.expire_due(p_most integer) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer, p_upto integer, p_due_offset interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer, p_upto integer, p_due_offset interval) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.find_run_holds(p_run_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.find_run_holds(p_run_id bigint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.has_offset(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.has_offset(p_text text) TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold_resource TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) TO duebook_analyst;
+
+REVOKE ALL ON FUNCTION duebook.hold_fault(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.hold_fault(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) TO duebook_analyst;
+
+REVOKE ALL ON FUNCTION duebook.incident_fates(p_incident_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.incident_fates(p_incident_id bigint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.incident_policies(p_incident_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.incident_policies(p_incident_id bigint) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.incident_report(p_incident_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.incident_report(p_incident_id bigint) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_in_flight(p_account_id text, p_intent_id bigint) TO duebook_app;
@@ -4806,8 +7672,14 @@ GRANT ALL ON FUNCTION duebook.is_poison(p_account_id text, p_intent_id bigint, p
 REVOKE ALL ON FUNCTION duebook.is_time(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_time(p_text text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.is_zone_name(p_zone text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.is_zone_name(p_zone text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.key_part(p_part text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.lock_hold_resource(p_resource text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.lock_hold_resource(p_resource text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) TO duebook_app;
@@ -4816,11 +7688,23 @@ GRANT ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character,
 REVOKE ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.message_fault(p_message jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.message_fault(p_message jsonb) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.name_fault(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.name_fault(p_text text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.pause_intents(p_scope text, p_name text, p_mode text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.pause_intents(p_scope text, p_name text, p_mode text, p_reason text, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) TO duebook_app;
@@ -4828,11 +7712,32 @@ GRANT ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) TO duebook_a
 REVOKE ALL ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.promise_hold_expiry(p_hold duebook.hold, p_key text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.promise_hold_expiry(p_hold duebook.hold, p_key text, p_by text) TO duebook_app;
+
+GRANT SELECT,INSERT ON TABLE duebook.ledger_change TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.put_restored_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_batch_id bigint, p_look_up_from timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.put_restored_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_batch_id bigint, p_look_up_from timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.put_schedule(p_account_id text, p_schedule text, p_kind text, p_frequency text, p_zone text, p_wall_time time without time zone, p_absent text, p_gap text, p_overlap text, p_starts_on date, p_catch_up text, p_catch_up_window interval, p_max_occurrences integer, p_spread_per_minute integer, p_by text, p_weekdays integer[], p_month_day integer, p_nth integer, p_every integer, p_business_shift text, p_holiday_calendar text, p_ends_on date, p_count integer, p_message jsonb, p_channel text, p_replace boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.put_schedule(p_account_id text, p_schedule text, p_kind text, p_frequency text, p_zone text, p_wall_time time without time zone, p_absent text, p_gap text, p_overlap text, p_starts_on date, p_catch_up text, p_catch_up_window interval, p_max_occurrences integer, p_spread_per_minute integer, p_by text, p_weekdays integer[], p_month_day integer, p_nth integer, p_every integer, p_business_shift text, p_holiday_calendar text, p_ends_on date, p_count integer, p_message jsonb, p_channel text, p_replace boolean) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) TO duebook_receiver;
 
 REVOKE ALL ON FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.release_batch_from(p_batch_id bigint, p_from integer, p_reason text) TO duebook_app;
@@ -4843,15 +7748,41 @@ GRANT ALL ON FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integ
 REVOKE ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.resume_incident(p_name text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.resume_incident(p_name text, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.resume_intents(p_scope text, p_name text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.resume_intents(p_scope text, p_name text, p_reason text, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.retest_held(p_most integer, p_environment text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.retest_held(p_most integer, p_environment text) TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.schedule TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.settle_run_holds(p_run_id bigint, p_mode text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.settle_run_holds(p_run_id bigint, p_mode text, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_app;
 GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_analyst;
+
+REVOKE ALL ON FUNCTION duebook.sweep_paused_by() FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.sweep_paused_by() TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
@@ -4872,6 +7803,8 @@ GRANT USAGE ON SEQUENCE duebook.batch_batch_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.batch_ended TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.calendar_state TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.catch_up_pace TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.channel TO duebook_app;
@@ -4890,13 +7823,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.due TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.environment TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.event_effect TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.event_effect TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.held TO duebook_app;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold TO duebook_app;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold_resource TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.in_doubt TO duebook_app;
 
@@ -4919,8 +7848,6 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.intent_kind TO duebook_app;
 GRANT SELECT,INSERT ON TABLE duebook.intent_request TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.intent_request_intent_request_id_seq TO duebook_app;
-
-GRANT SELECT,INSERT ON TABLE duebook.ledger_change TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.ledger_change_change_id_seq TO duebook_app;
 
@@ -4946,17 +7873,19 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.quiet_hours TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.quiet_hours_quiet_hours_id_seq TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.quiet_hours_statement TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.reconciliation_run TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.reconciliation_run_run_id_seq TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.restore_accepted TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.restore_accepted TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.restore_accepted_restore_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.retired_reference TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.schedule TO duebook_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.schedule_past TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settled_position TO duebook_app;
 
@@ -4974,9 +7903,9 @@ GRANT USAGE ON SEQUENCE duebook.settlement_file_file_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.suppression TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.webhook_body TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.webhook_body TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.webhook_receipt TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.webhook_receipt TO duebook_app;
 
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_analyst;
@@ -4987,6 +7916,9 @@ GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_analyst;
 GRANT SELECT ON TABLE duebook_reports.freshness TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.freshness TO duebook_analyst;
 
+GRANT SELECT ON TABLE duebook_reports.holds TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.holds TO duebook_analyst;
+
 GRANT SELECT ON TABLE duebook_reports.intent_timeline TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.intent_timeline TO duebook_analyst;
 
@@ -4996,11 +7928,17 @@ GRANT SELECT ON TABLE duebook_reports.intents TO duebook_analyst;
 GRANT SELECT ON TABLE duebook_reports.ledger_vs_provider TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.ledger_vs_provider TO duebook_analyst;
 
+GRANT SELECT ON TABLE duebook_reports.occurrences TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.occurrences TO duebook_analyst;
+
 GRANT SELECT ON TABLE duebook_reports.outcomes TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.outcomes TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.reconciliation_runs TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.reconciliation_runs TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.schedules TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.schedules TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.settlement_batches TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.settlement_batches TO duebook_analyst;

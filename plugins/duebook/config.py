@@ -56,6 +56,12 @@ def _known_zone(name: str) -> str:
     return name
 
 
+def _horizon(horizon: timedelta) -> timedelta:
+    if not timedelta(hours=1) <= horizon <= timedelta(days=366):
+        raise ValueError("expected an hour to a year (PT1H to P366D)")
+    return horizon
+
+
 def _aware(instant: datetime) -> datetime:
     if instant.tzinfo is None:
         raise ValueError("expected an instant with its offset such as 2026-11-30T02:00:00Z")
@@ -228,6 +234,7 @@ class SweepConfig(_Model):
     lease_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
     time_budget_seconds: Annotated[int, Field(gt=0, le=900)] = 300
     senders: Annotated[int, Field(gt=0, le=64)] = 2
+    horizon: Annotated[Duration, After(_horizon)] = timedelta(days=7)
 
 
 class WebhookConfig(_Model):

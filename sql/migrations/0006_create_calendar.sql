@@ -27,13 +27,16 @@ create table duebook.schedule (
     message jsonb not null default '{}',
     rule_version integer not null default 1,
     next_on date,
+    next_at timestamptz,
     put_at timestamptz not null default clock_timestamp(),
     put_by text not null,
+    edited_at timestamptz,
     cancelled_at timestamptz,
     cancelled_by text,
     zone_missing_since timestamptz,
     primary key (account_id, schedule),
     constraint schedule_is_valid check (char_length(schedule) between 1 and 200),
+    constraint next_date_has_an_instant check ((next_on is null) = (next_at is null)),
     constraint frequency_is_known check (frequency in ('weekly', 'monthly')),
     constraint every_is_positive check (every between 1 and 1000),
     constraint nth_is_known check (nth is null or nth = -1 or nth between 1 and 5),
@@ -62,8 +65,14 @@ create table duebook.schedule (
     constraint schedule_max_is_positive check (max_occurrences > 0),
     constraint schedule_spread_is_positive check (spread_per_minute > 0)
 );
-create index schedule_by_next on duebook.schedule (next_on, account_id, schedule)
-where next_on is not null and cancelled_at is null;
+create index schedule_by_next on duebook.schedule (next_at, account_id, schedule)
+where next_at is not null and cancelled_at is null;
+create index schedule_edited on duebook.schedule (edited_at, account_id, schedule)
+where edited_at is not null;
+create index schedule_by_missing_zone on duebook.schedule (zone, account_id, schedule)
+where zone_missing_since is not null;
+-- A person asks for a schedule by its name alone, and an operation key names no account.
+create index schedule_by_name on duebook.schedule (schedule);
 comment on table duebook.schedule is
 'A weekly or monthly rule in a named zone. Its occurrences are written ahead of their time by each sweep.';
 comment on column duebook.schedule.account_id is 'Customer account that is reminded.';
@@ -92,8 +101,10 @@ comment on column duebook.schedule.spread_per_minute is 'Rate while catching up.
 comment on column duebook.schedule.message is 'Texts for the template. No amount, no address.';
 comment on column duebook.schedule.rule_version is 'Counts the edits of the rule; occurrences of an older one are computed again.';
 comment on column duebook.schedule.next_on is 'Next nominal date that is not written yet; null: none is left.';
-comment on column duebook.schedule.put_at is 'When it was put. Dates before it are no promise.';
+comment on column duebook.schedule.next_at is 'When that date is due, as it was computed last; after a put a time before it.';
+comment on column duebook.schedule.put_at is 'When its rule was put or last edited. Instants before that are no promise of it.';
 comment on column duebook.schedule.put_by is 'Who put it.';
+comment on column duebook.schedule.edited_at is 'When its rule was edited, until its unclaimed occurrences are computed again; null: they are.';
 comment on column duebook.schedule.cancelled_at is 'When it was cancelled.';
 comment on column duebook.schedule.cancelled_by is 'Who cancelled it.';
 comment on column duebook.schedule.zone_missing_since is 'Since when its zone is in no time zone database here; its rows are held.';
@@ -128,3 +139,40 @@ comment on column duebook.occurrence.tzdb_version is 'Time zone data that comput
 comment on column duebook.occurrence.rule_version is 'Version of the rule that computed it.';
 comment on column duebook.occurrence.intent_id is 'Intent that promises it.';
 comment on column duebook.occurrence.written_at is 'When it was written.';
+
+create table duebook.schedule_past (
+    account_id text not null,
+    schedule text not null,
+    rule_version integer not null,
+    rule jsonb not null,
+    ended_at timestamptz not null,
+    primary key (account_id, schedule, rule_version)
+);
+create index schedule_past_by_end on duebook.schedule_past (ended_at, account_id, schedule);
+comment on table duebook.schedule_past is
+'A rule that was edited while some of its past dates were not written yet: they are still promised. Gone once they are written.';
+comment on column duebook.schedule_past.account_id is 'Customer account.';
+comment on column duebook.schedule_past.schedule is 'Schedule.';
+comment on column duebook.schedule_past.rule_version is 'Version of that rule.';
+comment on column duebook.schedule_past.rule is 'The row of the schedule as it was.';
+comment on column duebook.schedule_past.ended_at is 'When it was edited: instants from here on are the new rule''s.';
+
+create table duebook.calendar_state (
+    only_row boolean primary key default true,
+    tzdb_version text not null,
+    recorded_at timestamptz not null default clock_timestamp(),
+    recorded_by text not null,
+    account_id text not null default '',
+    intent_id bigint not null default 0,
+    recomputed_at timestamptz,
+    constraint calendar_state_has_one_row check (only_row)
+);
+comment on table duebook.calendar_state is
+'The newest time zone data that a sweep had here, and how far unclaimed occurrences are computed again with it. A process with older data computes nothing.';
+comment on column duebook.calendar_state.only_row is 'Always true: holds the table to one row.';
+comment on column duebook.calendar_state.tzdb_version is 'Its IANA version: 2026f.';
+comment on column duebook.calendar_state.recorded_at is 'Since when.';
+comment on column duebook.calendar_state.recorded_by is 'Which sender brought it.';
+comment on column duebook.calendar_state.account_id is 'Account up to which waiting rows were looked at.';
+comment on column duebook.calendar_state.intent_id is 'Intent of it up to which they were.';
+comment on column duebook.calendar_state.recomputed_at is 'When all of them were; null: it is going on.';

@@ -135,3 +135,14 @@ def test_a_template_that_misbehaves_is_held_by_name(tmp_path: Path, template: st
 def test_an_empty_subject_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RenderError):
         own(tmp_path, subject=" \n ").render("own", {})
+
+
+def test_a_reminder_says_what_its_schedule_says() -> None:
+    facts = {"occurs_on": date(2027, 2, 1), "occurs_at": "09:00", "zone": "Europe/Berlin"}
+    subject, text, _ = render("reminder", facts)
+    assert subject == "Reminder for 1 February 2027"
+    assert "your reminder for 1 February 2027, 09:00." in text
+    told = {"title": "Rent is due", "text": "Please pay by the third."}
+    subject, text, _ = render("reminder", facts | told)
+    assert subject == "Rent is due"
+    assert text == "Hello,\n\nPlease pay by the third.\n"

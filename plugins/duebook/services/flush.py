@@ -462,9 +462,20 @@ def read_message_facts(
     conn: psycopg.Connection[Any], rows: Sequence[Claimed]
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """What the notices of `rows` say, by (account, intent)."""
+    reminders = [row for row in rows if row.intended_local is not None]
+    if not reminders:
+        return _facts_of(conn, "read_message_facts", rows)
+    others = [row for row in rows if row.intended_local is None]
+    found = _facts_of(conn, "read_message_facts", others) if others else {}
+    return {**found, **_facts_of(conn, "read_reminder_facts", reminders)}
+
+
+def _facts_of(
+    conn: psycopg.Connection[Any], name: str, rows: Sequence[Claimed]
+) -> dict[tuple[str, int], dict[str, Any]]:
     with conn.cursor(row_factory=dict_row) as cursor:
         cursor.execute(
-            query("read_message_facts"),
+            query(name),
             {
                 "account_ids": [row.account_id for row in rows],
                 "intent_ids": [row.intent_id for row in rows],

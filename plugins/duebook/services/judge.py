@@ -260,7 +260,15 @@ def is_address_dead(answer: SendResult) -> bool:
 
 
 def message_facts(facts: Mapping[str, Any], zone: Any) -> dict[str, object]:
-    """What the templates are given; the date is the recipient's."""
+    """What the templates are given; the date is the recipient's, a reminder's its own."""
+    if "message" in facts:
+        return reminder_facts(
+            facts["account_id"],
+            facts["schedule"],
+            facts["message"],
+            facts["intended_local"],
+            facts["zone"],
+        )
     occurred_at: datetime = facts["occurred_at"]
     return {
         "account_id": facts["account_id"],
@@ -273,4 +281,18 @@ def message_facts(facts: Mapping[str, Any], zone: Any) -> dict[str, object]:
         "occurred_on": occurred_at.astimezone(zone).date(),
         "status_before": facts["before_status"],
         "status_after": facts["after_status"],
+    }
+
+
+def reminder_facts(
+    account_id: str, schedule: str, message: Mapping[str, str], intended: datetime, zone: str
+) -> dict[str, object]:
+    """What the template of a reminder is given: the texts of its schedule, and when it is for."""
+    return {
+        **message,
+        "account_id": account_id,
+        "schedule": schedule,
+        "occurs_on": intended.date(),
+        "occurs_at": f"{intended:%H:%M}",
+        "zone": zone,
     }

@@ -7,7 +7,6 @@ from is the caller's: the environment for the command line, Airflow's own look-u
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,8 +16,7 @@ from psycopg.errors import UndefinedTable
 
 from duebook.connections import ConnectionSpec, connection_from_environment
 from duebook.db.sql import query
-from duebook.errors import ConfigurationError, InputError
-from duebook.settings import ENVIRONMENT_NAME
+from duebook.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
@@ -72,26 +70,6 @@ def is_migrated(connect: Connect) -> bool:
             return current_revision(conn) == head_revision()
         except UndefinedTable:
             return False
-
-
-def accept_environment(
-    connect: Connect, name: str, is_test: bool, accepted_by: str
-) -> dict[str, Any]:
-    """Accept the database as the named environment; audited.
-
-    Raises InputError when `name` can't be the name of one.
-    """
-    if not re.fullmatch(ENVIRONMENT_NAME, name):
-        raise InputError(
-            f"{name!r} is no name of an environment; expected one like `staging` or `eu-1`: "
-            "small letters, digits, dots, dashes, underscores"
-        )
-    with connect() as conn:
-        conn.execute(
-            query("accept_environment"),
-            {"name": name, "is_test": is_test, "accepted_by": accepted_by},
-        )
-    return {"environment": name, "is_test": is_test}
 
 
 def load_configuration(settings: Settings) -> Config:
@@ -188,6 +166,8 @@ def sweep_due(
         time_budget=timedelta(seconds=limits.time_budget_seconds),
         max_batches=max_batches,
         due_offset=clock_offset(connect, now),
+        horizon=limits.horizon,
+        witness=settings.witness_location,
     )
     channels, missing = make_channels(config, connections)
     report = sweep(connect, request, channels, config)

@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import FrameType
 from typing import Any, Final, Protocol, cast
@@ -25,12 +25,16 @@ from duebook.db.connect import Connect
 from duebook.db.sql import query
 from duebook.errors import RefusedError
 from duebook.services.deliver import Counts, Sender, SenderOptions, boottime
+from duebook.services.promise import CalendarReport, keep_calendar
+from duebook.services.witness import Guard, Witness
 
 _log = structlog.get_logger(__name__)
 
 _RESCUED_AT_ONCE: Final = 10
 _HELD_AT_ONCE: Final = 1000
 _EXPIRED_AT_ONCE: Final = 5000
+_OCCURRENCES_AT_ONCE: Final = 10_000
+_CALENDAR_SECONDS: Final = 5.0
 _CHORES_EVERY: Final = 10.0
 
 
@@ -56,7 +60,9 @@ class SweepRequest:
 
     `environment` is the name the process runs under; a database accepted under another name, or a
     copy, is refused. `due_offset` shifts only the due comparison, on a test database. `max_batches`
-    ends the sweep early. `window_messages` overrides the channels' own sizes.
+    ends the sweep early. `window_messages` overrides the channels' own sizes. `witness` is the
+    folder or URL that each window is written to before its I/O. Occurrences of schedules are
+    written as far ahead as `horizon`.
     """
 
     environment: str
@@ -69,6 +75,8 @@ class SweepRequest:
     window_time: timedelta = timedelta(seconds=2)
     max_batches: int | None = None
     due_offset: timedelta = timedelta(0)
+    witness: str | None = None
+    horizon: timedelta = timedelta(days=7)
     reconnect_for: timedelta = timedelta(minutes=2)
     should_stop: Callable[[], bool] | None = None
 
@@ -77,7 +85,8 @@ class SweepRequest:
 class SweepReport:
     """What a sweep did. `counts` are in attempts; `expired` includes those that needed none.
 
-    `paused` is the open incident that kept it from claiming.
+    `paused` is the open incident that kept it from claiming. `calendar` says why no occurrence was
+    computed.
     """
 
     counts: Counts
@@ -87,6 +96,8 @@ class SweepReport:
     backlog: int
     oldest_due_s: float
     paused: str | None = None
+    occurrences: int = 0
+    calendar: str | None = None
 
     exit_code: int = 0
 
@@ -111,6 +122,8 @@ class SweepReport:
             "rescued": self.rescued,
             "batches": counts.batches,
             "paused": self.paused,
+            "occurrences": self.occurrences,
+            "calendar": self.calendar,
         }
 
 
@@ -121,6 +134,7 @@ class Chores:
     rescued: int = 0
     expired: int = 0
     released_held: int = 0
+    calendar: CalendarReport = field(default_factory=CalendarReport)
     done_at: float = float("-inf")
 
 
@@ -137,16 +151,20 @@ def sweep(
 ) -> SweepReport:
     """Run one sender until nothing is due for `channels`, or its time or batches are used up.
 
-    Raises RefusedError (not this database's environment; a shifted clock outside a test database),
-    UnavailableError (the database stays away), ConfigurationError (a lease too short).
+    Raises RefusedError (not this database's environment; behind its witness; a shifted clock
+    outside a test database), UnavailableError (the database or the witness stays away),
+    ConfigurationError (a lease too short).
     """
     with _stop_signals(request.should_stop) as should_stop:
         options = sender_options(request, channels, config)
-        with Sender(connect, options, channels, should_stop) as sender:
+        guard = make_guard(request, options.name)
+        with Sender(connect, options, channels, should_stop, guard) as sender:
             # With nothing in hand there is nothing to wait for: the next sweep is the retry.
             paused = sender.transact(
                 lambda conn: _require_permission(conn, request), reconnect_for=timedelta(0)
             )
+            if guard is not None:
+                sender.transact(guard.check)
             chores = Chores()
             if paused is None:
                 send_all(sender, request, chores, should_stop)
@@ -160,7 +178,16 @@ def sweep(
         backlog=backlog,
         oldest_due_s=oldest_due_s,
         paused=paused,
+        occurrences=chores.calendar.written,
+        calendar=chores.calendar.refusal,
     )
+
+
+def make_guard(request: SweepRequest, sender: str) -> Guard | None:
+    """The sender's use of the witness, when the request names one."""
+    if request.witness is None:
+        return None
+    return Guard(Witness(request.witness, request.environment), sender, boottime)
 
 
 def sender_options(
@@ -213,6 +240,7 @@ def send_all(
 ) -> None:
     """The passes and the claims, in turn, until nothing moves or the request's limits are met."""
     ends_at = boottime() + request.time_budget.total_seconds()
+    _do_chores(sender, request, chores)
     most = _most_claims(sender, request)
     waiting = list(sender.channels)
 
@@ -224,8 +252,10 @@ def send_all(
             and (most is None or sender.counts.claimed < most)
         )
 
-    _do_chores(sender, request, chores)
-    while waiting and may_go_on():
+    while may_go_on() and (waiting or chores.calendar.is_left):
+        if not waiting:
+            _do_chores(sender, request, chores)
+            waiting = list(sender.channels)
         for channel in list(waiting):
             if not may_go_on():
                 return
@@ -266,6 +296,7 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
             held=held,
         )
     chores.rescued += len(rescued)
+    _keep_calendar(sender, request, chores)
     row = sender.transact(
         lambda conn: conn.execute(
             query("retest_held"), {"most": _HELD_AT_ONCE, "environment": request.environment}
@@ -279,6 +310,22 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
     )
     chores.expired += row[0] if row is not None else 0
     chores.done_at = boottime()
+
+
+def _keep_calendar(sender: Sender, request: SweepRequest, chores: Chores) -> None:
+    """What is missing of the calendar, for some seconds; the rest after some claims."""
+    ends_at = boottime() + _CALENDAR_SECONDS
+    report = keep_calendar(
+        sender.transact,
+        horizon=request.horizon,
+        most=_OCCURRENCES_AT_ONCE,
+        sender=request.sender or default_sender(),
+        offset=request.due_offset,
+        may_go_on=lambda: boottime() < ends_at,
+    )
+    chores.calendar.add(report)
+    if report.refusal is not None:
+        _log.error("calendar_refused", reason=report.refusal)
 
 
 def _backlog(conn: psycopg.Connection[Any], request: SweepRequest) -> tuple[int, float]:
