@@ -86,6 +86,7 @@ def _context(reader: _Reader) -> Context:
         last_claim_at=row["last_claim_at"],
         kinds={x["kind"]: x for x in reader.rows("list_story_kinds")},
         money=Money(exponents),
+        pauses=reader.rows("list_story_pauses"),
     )
 
 

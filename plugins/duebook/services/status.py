@@ -14,6 +14,7 @@ from duebook.db.sql import query
 from duebook.errors import DuebookError
 from duebook.services.story import counted, minute, plain, span
 from duebook.services.story_answers import HELD
+from duebook.services.story_catch_up import pause_text, target
 
 if TYPE_CHECKING:
     from duebook.config import Config
@@ -63,6 +64,7 @@ class Status:
     in_doubt: Sequence[Mapping[str, Any]]
     batches: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
+    pauses: Sequence[Mapping[str, Any]]
     dags: DagStates
     needs: Sequence[Need]
 
@@ -79,6 +81,7 @@ class Status:
                 "in_doubt": self.in_doubt,
                 "batches": self.batches,
                 "channels": self.channels,
+                "pauses": self.pauses,
                 "dags": self.dags.paused if self.dags.known else None,
                 "dags_unknown_because": self.dags.reason,
                 "needs": [need.to_json() for need in self.needs],
@@ -115,6 +118,7 @@ def status(
         in_doubt=facts.in_doubt,
         batches=facts.batches,
         channels=facts.channels,
+        pauses=facts.pauses,
         dags=dags,
         needs=tuple(_needs(facts, config, dags)),
     )
@@ -142,6 +146,7 @@ class _Facts:
     in_doubt: list[DictRow]
     batches: list[DictRow]
     channels: list[DictRow]
+    pauses: list[DictRow]
 
     @property
     def now(self) -> datetime:
@@ -165,6 +170,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             in_doubt=rows("list_doubts"),
             batches=rows("list_live_batches", row_limit=BATCH_LIMIT),
             channels=rows("list_channel_states"),
+            pauses=rows("list_pauses"),
         )
 
 
@@ -264,6 +270,12 @@ def _account_needs(facts: _Facts, config: Config | None) -> Iterable[Need]:
 
 
 def _sending_needs(facts: _Facts) -> Iterable[Need]:
+    for row in facts.pauses:
+        held = f"; {row['held_count']:,} held" if row["mode"] == "hold" else ""
+        yield Need(
+            f"{pause_text(row)}{held}",
+            f"when it may go on, run `duebook resume {target(row)} --reason WHY`",
+        )
     oldest = facts.backlog["oldest_due_at"]
     if oldest is not None and facts.now - oldest > LATE_AFTER:
         last = f"{span(facts.now - facts.last_claim_at)} ago" if facts.last_claim_at else "never"

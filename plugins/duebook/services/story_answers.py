@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from duebook.services.story import Answer, Money, counted, minute, span
+from duebook.services.story_catch_up import pause_text, pauses_of, target, why_late
 
 Row = Mapping[str, Any]
 
@@ -51,6 +52,7 @@ class Context:
     last_claim_at: datetime | None
     kinds: Mapping[str, Row]
     money: Money
+    pauses: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +100,20 @@ def intent_answer(row: Row, context: Context) -> Answer:
 def _place(row: Row, context: Context) -> tuple[str, str]:
     match row["state"]:
         case "sent":
-            return "sent", f"sent {minute(row['ended_at'])} by {row['channel']}"
+            return "sent", f"sent {minute(row['ended_at'])} by {row['channel']}{why_late(row)}"
         case "done":
             return "done", f"done {minute(row['ended_at'])}"
         case "expired":
             why = EXPIRED.get(row["reason"], str(row["reason"]))
-            return row["reason"], f"not sent: {why} ({minute(row['ended_at'])})"
+            text = f"not sent: {why} ({minute(row['ended_at'])})"
+            return row["reason"], text + why_late(row)
         case "proposed":
             return "proposed", (
                 f"not sent: {row['provider_account']} was in mode {row['ownership']} when the "
                 "change committed, so it stays a proposal, also after going live"
             )
         case "held":
-            why = HELD.get(row["reason"], str(row["reason"]))
+            why = _why_held(row, context)
             detail = f" ({row['detail']})" if row["detail"] else ""
             return f"held_{row['reason']}", f"held: {why}{detail}; too late {_limit(row)}"
         case "unknown":
@@ -124,6 +127,15 @@ def _place(row: Row, context: Context) -> tuple[str, str]:
             return _scheduled(row, context)
         case _:
             return "lost", "it stands nowhere: run duebook check"
+
+
+def _why_held(row: Row, context: Context) -> str:
+    if row["reason"] == "paused":
+        found = pauses_of(row, context.pauses)
+        if not found:
+            return "it was paused with mode hold; the next sweep puts it back"
+        return f"{pause_text(found[0])}; `duebook resume {target(found[0])}` ends that"
+    return HELD.get(row["reason"], str(row["reason"]))
 
 
 def _limit(row: Row) -> str:
@@ -140,7 +152,7 @@ def _scheduled(row: Row, context: Context) -> tuple[str, str]:
         text = (
             f"waits until {minute(row['due_at'])}{rule}; {span(row['due_at'] - context.now)} left"
         )
-        return "not_due_yet", text + _then(row)
+        return "not_due_yet", text + _then(row, context)
     late = f"due for {span(context.now - row['due_at'])}"
     if row["paused_until"] is not None and row["paused_until"] > context.now:
         code = f" after {row['pause_reason']}" if row["pause_reason"] else ""
@@ -152,11 +164,14 @@ def _scheduled(row: Row, context: Context) -> tuple[str, str]:
         if context.last_claim_at
         else "no sender has claimed anything yet"
     )
-    return "due", f"{late}, waits for the next sweep ({last}){_then(row)}"
+    return "due", f"{late}, waits for the next sweep ({last}){_then(row, context)}"
 
 
-def _then(row: Row) -> str:
+def _then(row: Row, context: Context) -> str:
     """What will stop it when its time comes, as things stand now."""
+    for pause in pauses_of(row, context.pauses):
+        ending = "not be sent" if pause["mode"] == "drop" else "be held"
+        return f"; will {ending}: {pause_text(pause)}"
     if row["is_suppressed"]:
         return "; will not be sent: the account is suppressed"
     if not row["has_contact"]:

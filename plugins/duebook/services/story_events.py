@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from duebook.services.story import Event, Money, counted, minute, span
+from duebook.services.story_catch_up import decision_text
 
 Row = Mapping[str, Any]
 
@@ -292,6 +293,8 @@ def decision(row: Row) -> Event:
     """A decision of the gate, or an act of a person."""
     detail = ", ".join(f"{key} {value}" for key, value in sorted(row["detail"].items()))
     text = f"{row['action']} by {row['actor']}"
+    if row["action"] == "catch_up":
+        text, detail = row["detail"]["verdict"], decision_text(row["detail"])
     return Event(
         row["happened_at"],
         "decision",

@@ -34,6 +34,8 @@ select
     o.provider_message_id,
     b.sender,
     b.lease_until,
+    f.claimed_at as first_claimed_at,
+    z.detail as catch_up,
     g.paused_until,
     g.pause_reason,
     coalesce(n.enabled, true) as is_channel_enabled,
@@ -61,6 +63,23 @@ left outer join lateral (
     limit 1
 ) as a on true
 left outer join duebook.batch as b on a.batch_id = b.batch_id
+left outer join lateral (
+    select t.claimed_at
+    from duebook.attempt as t
+    where t.account_id = i.account_id and t.intent_id = i.intent_id
+    order by t.attempt_no
+    limit 1
+) as f on true
+left outer join lateral (
+    select e.detail
+    from duebook.audit_event as e
+    where
+        e.account_id = i.account_id
+        and e.subject = i.operation_key
+        and e.action = 'catch_up'
+    order by e.happened_at desc, e.audit_event_id desc
+    limit 1
+) as z on true
 left outer join duebook.budget as g on i.channel = g.channel
 left outer join duebook.channel as n on i.channel = n.channel
 where
