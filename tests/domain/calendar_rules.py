@@ -123,7 +123,7 @@ _shifts = st.one_of(
 
 
 @st.composite
-def rules(draw: st.DrawFn, **fixed: Any) -> Rule:
+def rules(draw: st.DrawFn, /, **fixed: Any) -> Rule:
     """Any rule that can be, within some decades; `fixed` fields are as given."""
     starts_on = draw(_starts)
     fields = {
