@@ -32,3 +32,7 @@ class UnavailableError(DuebookError):
     """A provider or the database is away; the next run picks up."""
 
     exit_code = 3
+
+
+class WitnessAwayError(UnavailableError):
+    """The witness can't be read or written; nothing is sent without it."""

@@ -418,12 +418,6 @@ def render_apply(document: Document, console: Console) -> None:
     _tree(document, console)
 
 
-def render_accept(document: Document, console: Console) -> None:
-    """Under which name the database may send now."""
-    test = ", a test database" if document.get("is_test") else ""
-    _line(console, f"✓ this database is {document['environment']}{test}: it may send", style=GOOD)
-
-
 def render_up(document: Document, console: Console) -> None:
     """Where the local stack listens and how to log in."""
     _tree(document, console)

@@ -25,6 +25,21 @@ declare
     v_end_intents bigint[];
     v_end_attempts integer[];
 begin
+    -- A restore may have taken the claim back: its attempts come again with their results.
+    insert into duebook.attempt (
+        account_id, intent_id, attempt_no, batch_id, position, due_at, tries, suspicions, claimed_at
+    )
+    select
+        g.account_id, g.intent_id, g.attempt_no, p_batch_id,
+        pg_catalog.row_number() over (order by g.account_id, g.intent_id) - 1,
+        i.notify_at, 0, 0, g.finished_at
+    from pg_catalog.jsonb_to_recordset(p_results) as g (
+        account_id text, intent_id bigint, attempt_no integer, finished_at timestamptz
+    )
+    inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+    order by g.account_id, g.intent_id
+    on conflict do nothing;
+
     with written as (
         insert into duebook.attempt_result as n (
             account_id, intent_id, attempt_no, batch_id, flush_no, result, reason,
@@ -37,6 +52,11 @@ begin
             account_id text, intent_id bigint, attempt_no integer, result text, reason text,
             provider_code text, provider_message_id text, finished_at timestamptz
         )
+        inner join duebook.attempt as a
+            on
+                g.account_id = a.account_id
+                and g.intent_id = a.intent_id
+                and g.attempt_no = a.attempt_no
         order by g.account_id, g.intent_id, g.attempt_no
         on conflict do nothing
         returning n.account_id, n.intent_id, n.attempt_no, n.result, n.reason

@@ -37,12 +37,20 @@ begin
 
         delete from duebook.batch as b where b.batch_id = v_batch.batch_id;
         insert into duebook.batch_ended (
-            batch_id, token, sender, how, flush_no, size, claimed_at
+            batch_id, token, sender, how, flush_no, size, claimed_at, safe_retry_until,
+            untried_from
         )
-        values (
+        select
             v_batch.batch_id, v_batch.token, v_batch.sender, v_how, v_batch.flush_no,
-            v_batch.size, v_batch.claimed_at
-        );
+            v_batch.size, v_batch.claimed_at, v_batch.safe_retry_until,
+            (
+                select a.position
+                from duebook.attempt as a
+                where
+                    a.account_id = v_batch.account_ids[v_batch.mark + 1]
+                    and a.intent_id = v_batch.intent_ids[v_batch.mark + 1]
+                    and a.attempt_no = v_batch.attempt_nos[v_batch.mark + 1]
+            );
         return query
         select v_batch.batch_id, v_how, v_counts.back_in_due, v_counts.in_doubt, v_counts.held;
     end loop;

@@ -208,8 +208,8 @@ def _apply(conn: psycopg.Connection[Any], flush: Flush, *, is_slow: bool) -> Flu
     else:
         # Flushes that this sender saw applied are not there.
         raise RefusedError(
-            f"batch {flush.batch_id} is at flush {locked[0]}, its sender at {flush.follows}: was the "
-            "database restored? Look with `duebook restore accept --dry-run`"
+            f"batch {flush.batch_id} is at flush {locked[0]}, its sender at {flush.follows}: was "
+            "the database restored? Look with `duebook restore accept --dry-run`"
         )
     if flush.action == "open":
         done.window = _read_window(conn, flush, position)
