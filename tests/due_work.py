@@ -32,7 +32,8 @@ def add_kind(
         "catch_up": "all",
         "catch_up_window": timedelta(days=7),
         "max_occurrences": 1_000_000,
-        "spread_per_minute": 100_000,
+        # Without any distance between two missed ones.
+        "spread_per_minute": 1_000_000_000,
         "max_tries": 3,
         "max_claims": 3,
         **other,

@@ -141,6 +141,12 @@ def test_a_database_without_tables(empty_database_url: str, tmp_path: Path) -> N
             "this version needs",
         ),
         (
+            "insert into duebook.provider_account (provider_account, provider, mode, notify_from)"
+            " values ('shop', 'csv', 'live', now())",
+            "quiet hours",
+            "not stated, and shop may send at night",
+        ),
+        (
             "drop function duebook.accept_environment",
             "objects",
             "accept_environment.sql is missing",

@@ -26,6 +26,7 @@ from duebook.db.objects import read_objects
 from duebook.db.sql import query, sql_root
 from duebook.errors import DuebookError, UnavailableError
 from duebook.services.status import NEEDED_DAGS, AirflowProbe, dag_states
+from duebook.services.witness import Witness, behind, compare
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
@@ -70,8 +71,8 @@ class Probes:
 
     `environment` is the name that senders here run under. `connection` looks a connection id up
     (None: not defined; ConfigurationError: not readable). `channel` makes a channel by its name.
-    `airflow` asks which DAGs are paused. `home` is where a local stack keeps its files. `clock` is
-    this machine's.
+    `airflow` asks which DAGs are paused. `home` is where a local stack keeps its files, `witness`
+    where the witness is. `clock` is this machine's.
     """
 
     environment: str
@@ -79,6 +80,7 @@ class Probes:
     channel: Callable[[str], Channel]
     airflow: AirflowProbe | None = None
     home: Path | None = None
+    witness: str | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # noqa: TID251 (it is examined)
 
 
@@ -127,6 +129,8 @@ def _database_findings(connect: Connect, probes: Probes) -> Iterable[Finding]:
             ("roles", _grants(connection)),
             ("login", _login(connection)),
             ("environment", _environment(connection, probes)),
+            ("witness", _witness(connection, probes)),
+            ("quiet hours", _quiet_hours(connection)),
             ("PostgreSQL time zones", _database_zones(connection, probes)),
         ):
             yield from _guarded(connection, name, checks)
@@ -243,6 +247,54 @@ def _environment(connection: psycopg.Connection[Any], probes: Probes) -> Iterabl
         ""
         if refusal is None
         else f"if it may send, run `duebook restore accept {probes.environment}`",
+    )
+
+
+def _quiet_hours(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
+    row = connection.execute(query("read_quiet_hours_statement")).fetchone()
+    assert row is not None, "a select without from returns a row"
+    is_stated, count, live = row
+    if is_stated:
+        yield Finding("quiet hours", True, f"{count} stated" if count else "stated as none")
+        return
+    yield Finding(
+        "quiet hours",
+        not live,
+        "not stated" + (f", and {_some(live)} may send at night" if live else "; nobody is live"),
+        'state [[quiet_hours]] tables, or quiet_hours = "none", in duebook.toml and apply it'
+        if live
+        else "",
+    )
+
+
+def _witness(connection: psycopg.Connection[Any], probes: Probes) -> Iterable[Finding]:
+    if probes.witness is None:
+        unwitnessed = connection.execute(query("find_live_account")).fetchone()
+        detail = "none: a database that is put back to an earlier state can't be seen"
+        if unwitnessed is None:
+            yield Finding("witness", True, detail + "; needed before an account goes live")
+            return
+        yield Finding(
+            "witness",
+            False,
+            f"{detail}, and would send again what it sent since; {unwitnessed[0]} is live",
+            "set DUEBOOK_WITNESS to a folder or URL that no restore of the database takes back",
+        )
+        return
+    try:
+        witness = Witness(probes.witness, probes.environment)
+        witness.try_out()
+        found = compare(connection, witness)
+    except DuebookError as error:
+        yield Finding("witness", False, str(error), "make it writable for every sender")
+        return
+    yield Finding(
+        "witness",
+        not found.lost,
+        str(behind(found.lost))
+        if found.lost
+        else f"{probes.witness} can be written, and the database knows all that it holds",
+        "run `duebook restore accept` once it is clear what was restored" if found.lost else "",
     )
 
 
