@@ -120,7 +120,7 @@ class SweepReport:
             "released": counts.released,
             "set_aside": counts.set_aside,
             "rescued": self.rescued,
-            "batches": counts.batches,
+            "batches": counts.batches + counts.internal_batches,
             "paused": self.paused,
             "occurrences": self.occurrences,
             "calendar": self.calendar,
@@ -134,8 +134,14 @@ class Chores:
     rescued: int = 0
     expired: int = 0
     released_held: int = 0
+    has_released: bool = False
     calendar: CalendarReport = field(default_factory=CalendarReport)
     done_at: float = float("-inf")
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another round of passes may find more: occurrences, or what a resume freed."""
+        return self.calendar.is_left or self.has_released
 
 
 def default_sender() -> str:
@@ -252,10 +258,13 @@ def send_all(
             and (most is None or sender.counts.claimed < most)
         )
 
-    while may_go_on() and (waiting or chores.calendar.is_left):
-        if not waiting:
+    is_internal_left = True
+    while may_go_on() and (waiting or is_internal_left or chores.is_left):
+        if not waiting and chores.is_left:
             _do_chores(sender, request, chores)
             waiting = list(sender.channels)
+        # First, whatever the channels do: a hold's end waits for no message.
+        is_internal_left = sender.do_internal() > 0
         for channel in list(waiting):
             if not may_go_on():
                 return
@@ -303,6 +312,7 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
         ).fetchone()
     )
     if row is not None:
+        chores.has_released = row[0] > 0
         chores.released_held += row[0]
         chores.expired += row[1]
     row = sender.transact(
