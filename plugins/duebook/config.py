@@ -401,6 +401,8 @@ def _contradictions(config: Config) -> Iterator[str]:
             yield from _column_contradictions(where, account.columns)
         elif account.provider == "csv":
             yield f"{where} is missing, which a csv provider needs"
+    if "internal" in config.channels or "hold_expiry" in config.kinds:
+        yield "channels.internal and kinds.hold_expiry are what holds expire by: not for a file"
     for kind, policy in config.kinds.items():
         if policy.channel not in config.channels:
             yield f"kinds.{kind}.channel = {policy.channel!r}: expected one of [channels]"

@@ -1,5 +1,5 @@
--- Cancels a hold in the caller's transaction: its quantity is free at once, and a payment that comes
--- later neither re-holds it nor is refunded for it. Returns cancelled (also for one that had
+-- Cancels a hold in the caller's transaction: its quantity is free at once, and a payment that
+-- comes later neither re-holds it nor is refunded for it. Returns cancelled (also for one that had
 -- expired), already_cancelled, or confirmed or refund for one that a payment had ended: that stays.
 -- Raises no_data_found for a hold that is not known.
 create or replace function duebook.cancel_hold(

@@ -1,4 +1,4 @@
--- The hold at one position of an internal batch by itself, since the batch can't be done as a whole;
+-- The hold at one position of an internal batch by itself, since the whole can't be done;
 -- one that can't be done at all is held, with the code of the error.
 create or replace function duebook.expire_one_hold(
     p_batch duebook.batch,

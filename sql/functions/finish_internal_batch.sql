@@ -1,5 +1,5 @@
--- The one transaction of an internal batch: what it is about is done here, and nowhere else, so that
--- act and outcome stand or fall together. Nothing leaves the house; there is never a doubt.
+-- The one transaction of an internal batch: what it is about is done here and nowhere else, so
+-- that act and outcome stand or fall together. Nothing leaves the house; there is never a doubt.
 --
 -- The token fences it. state is applied, repeated (it had been applied and its answer was lost) or
 -- gone (the batch was rescued; its holds are due again). One bad row does not stop the others: if

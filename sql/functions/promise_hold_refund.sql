@@ -1,11 +1,13 @@
 -- The promise to tell of a refund: a payment came for a hold that had expired and can't be held
--- again. Once per payment and hold, by its key; a kind that is switched off promises nothing.
+-- again. Once per payment and hold, by its key. Returns whether it is promised: not where the kind
+-- hold_refund is switched off. One that is not in the database is refused to an application, and
+-- does not stop a run, which has put in what duebook.toml states.
 create or replace function duebook.promise_hold_refund(
     p_hold duebook.hold,
     p_payment_id text,
     p_ownership text,
     p_change duebook.ledger_change
-) returns void
+) returns boolean
 language plpgsql
 set search_path = ''
 as $$
@@ -13,12 +15,12 @@ declare
     v_kind duebook.intent_kind;
 begin
     select k.* into v_kind from duebook.intent_kind as k where k.kind = 'hold_refund';
-    if not found then
+    if not found and p_change.run_id is null then
         raise exception 'the kind hold_refund is not in the database: apply duebook.toml'
             using errcode = 'object_not_in_prerequisite_state';
     end if;
-    if not v_kind.enabled then
-        return;
+    if v_kind.enabled is not true then
+        return false;
     end if;
 
     with clock as materialized (
@@ -52,8 +54,9 @@ begin
     select p.account_id, p.intent_id
     from promised as p
     where p_ownership <> 'live';
+    return true;
 end;
 $$;
 comment on function duebook.promise_hold_refund(
     duebook.hold, text, text, duebook.ledger_change
-) is 'The promise to tell of a refund for a payment that came after its hold had expired; once per payment and hold.';
+) is 'The promise to tell of a refund for a payment that came after its hold had expired; once per payment and hold. Returns whether it is promised.';

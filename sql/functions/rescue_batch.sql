@@ -34,6 +34,8 @@ begin
                 and r.attempt_no = w.attempt_no
         );
     v_suspicious_upto := case
+        -- Internal acts open no window: what has no result was not done, and nothing left.
+        when p_batch.channel = 'internal' then v_suspicious_from
         when v_suspicious_from < p_batch.mark then p_batch.mark
         else v_suspicious_from + p_window
     end;

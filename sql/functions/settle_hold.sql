@@ -21,6 +21,7 @@ declare
     v_now timestamptz;
     v_state text;
     v_answer text;
+    v_is_told boolean;
 begin
     -- What it reserves never changes; resources are locked before holds.
     select h.* into v_hold
@@ -73,7 +74,7 @@ begin
         refunded_at = case when v_answer = 'refund' then v_now end
     where h.account_id = p_account_id and h.hold = p_hold;
     if v_answer = 'refund' then
-        perform duebook.promise_hold_refund(v_hold, p_payment_id, p_ownership, p_change);
+        v_is_told := duebook.promise_hold_refund(v_hold, p_payment_id, p_ownership, p_change);
     else
         update duebook.hold_resource as r
         set confirmed = r.confirmed + v_hold.quantity
@@ -86,7 +87,8 @@ begin
         duebook.hold_expiry_key(v_hold.hold, v_hold.expires_at),
         pg_catalog.jsonb_strip_nulls(
             pg_catalog.jsonb_build_object(
-                'answer', v_answer, 'payment_id', p_payment_id, 'run_id', p_change.run_id
+                'answer', v_answer, 'payment_id', p_payment_id, 'run_id', p_change.run_id,
+                'is_told', v_is_told
             )
         )
     );

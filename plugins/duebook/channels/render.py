@@ -25,6 +25,7 @@ KINDS: Final = (
     "payment_disputed",
     "payment_missing",
     "payment_cleared",
+    "hold_refund",
 )
 TEMPLATES: Final = Path(__file__).parent / "templates"
 

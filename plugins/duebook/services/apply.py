@@ -77,6 +77,15 @@ def write_config(
     return report
 
 
+def put_missing_kind(
+    connection: psycopg.Connection[Any], config: Config, kind: str, *, by: str
+) -> None:
+    """Put one kind of the file in, unless the database has it or the file does not state it."""
+    known = {row[0] for row in connection.execute(query("list_applied_kinds"))}
+    if kind in config.kinds and kind not in known:
+        _put_kind(connection, kind, config.kinds[kind], by)
+
+
 def _require_quiet_hours(config: Config, accounts: Mapping[str, ProviderAccountConfig]) -> None:
     """Nothing goes live before it was stated at which times nobody is told."""
     live = [name for name, account in accounts.items() if account.mode == "live"]

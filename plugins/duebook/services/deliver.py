@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, cast, runtime_checkable
 from uuid import UUID, uuid4
@@ -27,7 +28,13 @@ from duebook.db.connect import Connect, describe, is_away, unavailable
 from duebook.db.sql import query
 from duebook.domain.backoff import retry_delay
 from duebook.domain.gate import find_zone
-from duebook.errors import ConfigurationError, RefusedError, UnavailableError
+from duebook.errors import (
+    ConfigurationError,
+    RefusedError,
+    UnavailableError,
+    WitnessAwayError,
+)
+from duebook.services.catch_up import catching_up
 from duebook.services.flush import (
     Claimed,
     Ending,
@@ -38,6 +45,7 @@ from duebook.services.flush import (
     apply_flush,
     read_message_facts,
 )
+from duebook.services.internal import INTERNAL, InternalBatch
 from duebook.services.judge import (
     Policies,
     ending_of,
@@ -47,6 +55,7 @@ from duebook.services.judge import (
     judge_rows,
     message_facts,
 )
+from duebook.services.witness import Guard
 
 _log = structlog.get_logger(__name__)
 
@@ -109,6 +118,7 @@ class Counts:
     set_aside: int = 0
     batches: int = 0
     windows: int = 0
+    internal_batches: int = 0
 
     def add(self, endings: Sequence[Ending]) -> None:
         """Count results that were flushed."""
@@ -154,6 +164,7 @@ class Sender:
         options: SenderOptions,
         channels: Mapping[str, Channel],
         should_stop: Callable[[], bool],
+        witness: Guard | None = None,
     ) -> None:
         for channel in channels.values():
             if options.lease <= channel.io_timeout + options.window_time + _MARGIN:
@@ -166,6 +177,7 @@ class Sender:
         self._options = options
         self._channels = channels
         self._should_stop = should_stop
+        self._witness = witness
         self._conn: psycopg.Connection[Any] | None = None
         self._runner = asyncio.Runner()
         self._opened: list[Channel] = []
@@ -244,9 +256,9 @@ class Sender:
                 if boottime() >= deadline:
                     raise unavailable(error) from None
                 _log.warning("database_lost", sender=self._options.name, error=describe(error))
-            except UnavailableError:
+            except UnavailableError as error:
                 self._drop_connection()
-                if boottime() >= deadline:
+                if isinstance(error, WitnessAwayError) or boottime() >= deadline:
                     raise
             time.sleep(pause)
             pause = min(pause * 2, 1.0)
@@ -265,13 +277,33 @@ class Sender:
             self._work(batch)
         return moved
 
+    def do_internal(self) -> int:
+        """One batch of internal acts, claimed and done. Returns how many rows left due."""
+        batch, moved = self._claim(INTERNAL, alone=False)
+        if batch is not None:
+            counts = self.counts
+            counts.internal_batches += 1
+            counts.claimed += batch.size
+            work = InternalBatch(batch.batch_id, batch.token, self._options.due_offset)
+            finished = self.transact(work.finish)
+            counts.done += finished.done
+            counts.expired += finished.expired
+            counts.skipped += finished.skipped
+            counts.held += finished.held
+        return moved
+
     def _claim(self, channel: str, *, alone: bool) -> tuple[_Batch | None, int]:
         options, token = self._options, uuid4()
-        safe_retry_for = self._channels[channel].safe_retry_for
+        is_internal = channel == INTERNAL
+        safe_retry_for = None if is_internal else self._channels[channel].safe_retry_for
+        # What stays in the house needs no witness outside it.
+        witness = None if is_internal else self._witness
         is_repeat = False
 
         def claim(conn: psycopg.Connection[Any]) -> tuple[int | None, int, int]:
             nonlocal is_repeat
+            if witness is not None:
+                witness.check_again(conn)
             if is_repeat:
                 found = conn.execute(query("find_batch_by_token"), {"token": token}).fetchone()
                 if found is not None:
@@ -299,6 +331,9 @@ class Sender:
         self.counts.set_aside += set_aside
         if batch_id is None:
             return None, set_aside
+        if witness is not None:
+            note = partial(witness.note_batch, batch_id=batch_id)
+            self.transact(note)
         return _Batch(batch_id, token, channel, size), size + set_aside
 
     def _work(self, batch: _Batch) -> None:
@@ -314,12 +349,21 @@ class Sender:
                 break
         self._close(batch)
 
+    def _safety(self, channel: str) -> timedelta:
+        """How long after its opening the I/O of a window may still end."""
+        return self._channels[channel].io_timeout + self._options.window_time
+
     def _window_size(self, channel: str) -> int:
         return self._windows.get(channel) or self.window_of(channel)
 
     def _flush_and_open(self, batch: _Batch, start: int, mark: int) -> Flushed:
         flush = replace(
-            self._flush_of(batch), action="open", start=start, mark=mark, renews=bool(batch.endings)
+            self._flush_of(batch),
+            action="open",
+            start=start,
+            mark=mark,
+            renews=bool(batch.endings),
+            catch_up=catching_up(self._safety(batch.channel)),
         )
         try:
             return self._flush(batch, flush)
@@ -388,7 +432,7 @@ class Sender:
         opened_at = boottime()
         lease_end = started_at + window.lease_left.total_seconds()
         deadline = lease_end - (channel.io_timeout + _MARGIN).total_seconds()
-        safety = channel.io_timeout + self._options.window_time
+        safety = self._safety(batch.channel)
         policies = Policies(rules)
         to_send, endings = judge_rows(window.rows, policies, window.now, safety)
         messages, failed = self._render(to_send, window.now, channel)
@@ -396,6 +440,7 @@ class Sender:
         unrendered = {ending.row.position for ending in failed}
         to_send = [row for row in to_send if row.position not in unrendered]
         window_end = min(deadline, opened_at + self._options.window_time.total_seconds())
+        self._tell_witness(batch, to_send, window.now)
         sent = self._runner.run(self._send(channel, to_send, messages, deadline, window_end))
         next_position = mark
         if len(sent.answers) < len(to_send):
@@ -410,6 +455,23 @@ class Sender:
         batch.position = next_position
         self._adapt(batch.channel, next_position - start, mark - start, boottime() - opened_at)
         return not sent.is_stale and window.age_left > channel.io_timeout + safety + _MARGIN
+
+    def _tell_witness(self, batch: _Batch, rows: Sequence[Claimed], now: datetime) -> None:
+        """Write the window down outside the database; without that there is no I/O."""
+        if self._witness is None or not rows:
+            return
+        try:
+            self._witness.tell(
+                batch_id=batch.batch_id,
+                token=str(batch.token),
+                flush_no=batch.follows,
+                newest_intent_id=max(row.intent_id for row in rows),
+                at=now,
+            )
+        except WitnessAwayError:
+            # Nothing of the window was tried: all of it goes back.
+            self._close(batch)
+            raise
 
     def _render(
         self, rows: Sequence[Claimed], now: datetime, channel: Channel

@@ -1,0 +1,10 @@
+-- name: list_holds
+-- Holds by account or resource and by what they are now, the next to expire first.
+select h.*
+from duebook_reports.holds as h
+where
+    (:account_id::text is null or h.account_id = :account_id::text)
+    and (:resource::text is null or h.resource = :resource::text)
+    and (:state::text is null or h.state = :state::text)
+order by h.expires_at, h.account_id, h.hold
+limit :row_limit::bigint;
