@@ -41,6 +41,8 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
         "payment_disputed",
         "payment_missing",
         "payment_cleared",
+        "hold_refund",
+        "reminder",
     }
 
 

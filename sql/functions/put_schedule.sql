@@ -131,11 +131,11 @@ begin
         end
             using
                 errcode = 'unique_violation',
-                detail = case when v_old.cancelled_at is null then (
+                detail = coalesce((
                     select pg_catalog.string_agg(a.key, ', ' order by a.key)
                     from pg_catalog.jsonb_each(v_after) as a
                     where a.value is distinct from v_before -> a.key
-                ) end,
+                ), 'cancelled_at'),
                 hint = 'replace it, or take another name';
     end if;
     if v_old.kind <> v_new.kind or v_old.channel <> v_new.channel then

@@ -34,19 +34,20 @@ with keyed as materialized (
             :cases::text[],
             :due_ats::timestamptz[],
             :rule_versions::integer[]
+        ) with ordinality as w (
+            account_id,
+            schedule,
+            nominal_on,
+            intended_local,
+            zone,
+            case_of,
+            due_at,
+            rule_version,
+            position
         )
-            as w (
-                account_id,
-                schedule,
-                nominal_on,
-                intended_local,
-                zone,
-                case_of,
-                due_at,
-                rule_version
-            )
     inner join duebook.schedule as s on w.account_id = s.account_id and w.schedule = s.schedule
     inner join duebook.intent_kind as k on s.kind = k.kind
+    order by w.position
 ),
 
 wanted as materialized (
