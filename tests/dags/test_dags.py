@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
-IDS = {"nightly_reconciliation", "due_sweep"}
+IDS = {"nightly_reconciliation", "due_sweep", "provider_events"}
 
 
 def test_these_dags_and_no_others_are_parsed_without_an_error(bag: DagBag) -> None:
@@ -173,6 +173,20 @@ def test_the_sweep_is_one_task_that_maps_further_senders(bag: DagBag) -> None:
     assert {task.pool for task in dag.tasks} == {"duebook_send"}
     # The next minute's run is the retry; a task's own would hold a run slot meanwhile.
     assert {task.retries for task in dag.tasks} == {0}
+
+
+def test_received_events_are_read_every_minute_and_when_one_was_received(bag: DagBag) -> None:
+    dag = bag.dags["provider_events"]
+    assert dag.is_paused_upon_creation is False
+    assert dag.max_active_runs == 1
+    schedule: Any = dag.timetable
+    assert schedule.timetable.expression == "* * * * *"
+    awaited = list(schedule.asset_condition.objects)
+    assert [asset.uri for asset in awaited] == ["duebook://received/"]
+    assert [watcher.name for watcher in awaited[0].watchers] == ["duebook_received_event"]
+    # The next minute's run is the retry, and a reading wakes nothing by itself: due rows do.
+    assert {task.task_id: (task.retries, task.outlets) for task in dag.tasks} == {"read": (0, [])}
+    assert dag.params["account"] == "all"
 
 
 def test_the_dags_survive_airflows_serialization(bag: DagBag) -> None:

@@ -104,6 +104,27 @@ def _sweep(sender: str, *, max_batches: int | None) -> dict[str, Any]:
     return counts
 
 
+@one_clear_line()
+def read_events(params: Mapping[str, Any], run_id: str) -> dict[str, int]:
+    """Read again what received events are about; returns counts."""
+    from duebook.airflow.hooks import connect_from_hook, find_connection
+    from duebook.services import operate
+    from duebook.settings import load_settings
+
+    settings = load_settings()
+    asked = str(params["account"]).strip()
+    report = operate.read_provider_events(
+        connect_from_hook(settings.airflow_connection),
+        settings,
+        account=None if asked == ALL_ACCOUNTS else asked,
+        triggered_by=f"airflow:{run_id}",
+        connections=find_connection,
+    )
+    counts = report.to_json()
+    log.info("read events: %s", json.dumps(counts))
+    return counts
+
+
 def count_reconciliation(document: Mapping[str, Any]) -> dict[str, Any]:
     """What of a reconciliation's report may leave a task: numbers of things, and no money.
 

@@ -1,4 +1,4 @@
-"""The trigger that wakes `due_sweep` when a row has become due."""
+"""The triggers that wake `due_sweep` when a row has become due, and `provider_events`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ class DueTrigger(BaseEventTrigger):
     `poll_s`: how often new rows are looked for. `spacing_s`: the least time between two
     announcements, since each may become a DAG run; a sweep that runs takes later rows along.
     """
+
+    wake_query = "find_due_wake"
 
     def __init__(
         self,
@@ -89,6 +91,12 @@ class DueTrigger(BaseEventTrigger):
     async def _look(self, conn: psycopg.AsyncConnection[Any]) -> tuple[datetime | None, float]:
         from duebook.db.sql import query
 
-        cursor = await conn.execute(query("find_due_wake"))
+        cursor = await conn.execute(query(self.wake_query))
         newest, next_in_s = await cursor.fetchone() or (None, None)
         return newest, self.poll_s if next_in_s is None else min(self.poll_s, next_in_s)
+
+
+class EventTrigger(DueTrigger):
+    """The same look at the received events: announces each newly passed turn of one, once."""
+
+    wake_query = "find_event_wake"

@@ -74,10 +74,12 @@ def events(
     as_json: AsJson = False,
 ) -> None:
     """Read again from the provider what received events are about, and compare it."""
-    from duebook.services.operate import read_provider_events
+    from duebook.services.operate import read_provider_events, require_no_incident
 
     session = open_session(as_json)
-    report = read_provider_events(session.connect(), session.settings, account=account)
+    connect = session.connect()
+    require_no_incident(connect, "reading events by hand")
+    report = read_provider_events(connect, session.settings, account=account)
     session.show(report.to_json(), _render_events)
 
 

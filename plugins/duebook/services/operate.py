@@ -16,12 +16,13 @@ from psycopg.errors import UndefinedTable
 
 from duebook.connections import ConnectionSpec, connection_from_environment
 from duebook.db.sql import query
-from duebook.errors import ConfigurationError
+from duebook.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
     from duebook.config import Config, ProviderAccountConfig
     from duebook.db.connect import Connect
+    from duebook.services.provider_events import EventsReport
     from duebook.services.reconcile import ReconcileReport
     from duebook.services.staging import Progress
     from duebook.services.sweep import SweepReport
@@ -93,8 +94,11 @@ def reconcile_account(
 ) -> ReconcileReport:
     """Reconcile one provider account of duebook.toml; see `duebook.services.reconcile`."""
     from duebook.services.reconcile import ReconcileRequest, reconcile
+    from duebook.services.restore import require_witness
 
     config = load_configuration(settings)
+    if not dry_run:
+        require_witness(connect, config, settings.witness_location, account=account)
     request = ReconcileRequest(
         account=account,
         files=tuple(files),
@@ -108,6 +112,45 @@ def reconcile_account(
         config,
         lambda name, block: make_api_source(name, block, connections),
         progress,
+    )
+
+
+def read_provider_events(
+    connect: Connect,
+    settings: Settings,
+    *,
+    account: str | None = None,
+    triggered_by: str | None = None,
+    connections: ConnectionLookup = from_environment,
+) -> EventsReport:
+    """Read again what received events are about; see `duebook.services.provider_events`.
+
+    Raises InputError for a provider account that duebook.toml does not have.
+    """
+    from duebook.services.provider_events import EventsRequest, read_events
+    from duebook.services.restore import require_witness
+
+    config = load_configuration(settings)
+    if account is not None and account not in config.provider_accounts:
+        known = ", ".join(config.provider_accounts) or "none"
+        raise InputError(f"unknown provider account {account}; duebook.toml has {known}")
+    for name in sorted({block.provider_account for block in config.webhooks.values()}):
+        if account in (None, name):
+            require_witness(connect, config, settings.witness_location, account=name)
+    limits = config.provider_events
+    request = EventsRequest(
+        account=account,
+        batch_size=limits.batch_size,
+        lease=timedelta(seconds=limits.lease_seconds),
+        time_budget=timedelta(seconds=limits.time_budget_seconds),
+        max_tries=limits.max_tries,
+        triggered_by=triggered_by or settings.operator,
+    )
+    return read_events(
+        connect,
+        request,
+        config,
+        lambda name, block: make_api_source(name, block, connections),
     )
 
 
@@ -152,6 +195,7 @@ def sweep_due(
     sender: str = "",
     max_batches: int | None = None,
     connections: ConnectionLookup = from_environment,
+    should_stop: Callable[[], bool] | None = None,
 ) -> SweepReport:
     """One sender over every channel of duebook.toml; `now` shifts the clock of a test database."""
     from duebook.services.sweep import SweepRequest, sweep
@@ -168,12 +212,43 @@ def sweep_due(
         due_offset=clock_offset(connect, now),
         horizon=limits.horizon,
         witness=settings.witness_location,
+        should_stop=should_stop,
     )
     channels, missing = make_channels(config, connections)
     report = sweep(connect, request, channels, config)
     if missing and report.backlog:
         raise ConfigurationError(f"{missing[0]} ({report.backlog} notices are due)")
     return report
+
+
+def require_no_incident(connect: Connect, what: str = "manual replay") -> None:
+    """Raise RefusedError naming the open incident, if there is one; `what` is what was asked."""
+    from duebook.services import incident
+
+    incident.require_no_incident(connect, what)
+
+
+def preview_resume(
+    connect: Connect,
+    settings: Settings,
+    *,
+    lift: Sequence[str] = (),
+    longest: timedelta | None = None,
+    connections: ConnectionLookup = from_environment,
+) -> dict[str, Any]:
+    """What a resume would do as of now, with the pauses `lift` (`kind:…`, `all`) lifted too."""
+    from duebook.services.pause import parse_target
+    from duebook.services.preview import LONGEST, PreviewRequest, preview
+
+    config = load_configuration(settings)
+    targets = [parse_target(text) for text in lift]
+    request = PreviewRequest(
+        environment=settings.environment,
+        lift=tuple((target.scope, target.name) for target in targets),
+        longest=longest or LONGEST,
+    )
+    channels, _ = make_channels(config, connections)
+    return preview(connect, request, channels, config).to_json()
 
 
 def clock_offset(connect: Connect, now: datetime | None) -> timedelta:
@@ -239,5 +314,6 @@ def examine(
         channel=lambda name: open_channel(config, name, from_environment),
         airflow=airflow,
         home=settings.home if settings.database_url is None else None,
+        witness=settings.witness_location,
     )
     return report(doctor(connect, config, probes))

@@ -81,12 +81,13 @@ def _endpoint(
 def _previous(value: object, name: str) -> Sequence[str]:
     if value is None or value == "":
         return ()
-    listed = value if isinstance(value, list) else [value]
-    if not all(isinstance(secret, str) for secret in listed):
+    listed: list[object] = value if isinstance(value, list) else [value]
+    texts = [secret for secret in listed if isinstance(secret, str)]
+    if len(texts) != len(listed):
         raise ConfigurationError(
-            f"webhooks.{name}: `previous` is neither a text nor a list of them"
+            f"webhooks.{name}: `previous` is neither a text nor a list of texts"
         )
-    return listed
+    return texts
 
 
 class ReceiptStore:

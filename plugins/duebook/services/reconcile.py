@@ -24,8 +24,15 @@ from duebook.config import Config, ProviderAccountConfig
 from duebook.db.connect import Connect, is_away, unavailable
 from duebook.db.sql import query
 from duebook.errors import InputError, RefusedError, UnavailableError
-from duebook.services.apply import write_config
-from duebook.services.staging import Progress, Staged, prepare, stage_api, stage_files
+from duebook.services.apply import put_missing_kind, write_config
+from duebook.services.staging import (
+    Progress,
+    Staged,
+    prepare,
+    stage_api,
+    stage_files,
+    stage_subjects,
+)
 from duebook.settlements.base import ApiSource
 
 log = structlog.get_logger(__name__)
@@ -63,7 +70,9 @@ class ReconcileRequest:
     """What to compare. `files` empty: the account's folder, or its API.
 
     `as_of` None is the database's clock once the account is held. Scope `payments` judges only what
-    the source told, and neither moves the order of full runs nor is refused by it.
+    the source told, and neither moves the order of full runs nor is refused by it. `subjects` are
+    the provider's ids that such a run asks about, `events` the received events that it answers:
+    their effect is part of its transaction.
     """
 
     account: str
@@ -72,6 +81,8 @@ class ReconcileRequest:
     dry_run: bool = False
     scope: Scope = "full"
     triggered_by: str = "operator"
+    subjects: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +282,13 @@ class _Run:
         )
 
     def _stage(self, account: ProviderAccountConfig) -> Staged:
-        name = self._request.account
+        name, now = self._request.account, self._values["started_at"]
+        if self._request.subjects:
+            source = self._source_factory(name, account)
+            asked = self._request.subjects
+            return stage_subjects(self._connection, name, source, asked, now, self._progress)
         if account.provider in _API_PROVIDERS and not self._request.files:
             source = self._source_factory(name, account)
-            now = self._values["started_at"]
             return stage_api(self._connection, name, account, source, now, self._progress)
         paths = self._request.files or _files_of_folder(name, account)
         if not paths:
@@ -382,7 +396,7 @@ class _Run:
         if self._counts.changed:
             self._do("update_entries")
         self._do("update_claims")
-        if self._staged.cursor is not None:
+        if self._staged.is_api:
             self._do("refresh_source_order")
         if self._counts.new > _MANY_ROWS:
             self._analyze("duebook.settlement_entry")
@@ -435,7 +449,18 @@ class _Run:
         if self._do("find_older_intents"):
             self._analyze("older_intent")
             self._do("supersede_intents")
-        self._counts.intents = self._one("write_intents")["intents"]
+        self._counts.intents = self._one("write_intents")["intents"] + self._settle_holds()
+        if self._counts.intents:
+            self._one("doubt_lost_intents")
+
+    def _settle_holds(self) -> int:
+        """Confirm, re-hold or refund what waits for the payments settled here; the refunds told."""
+        if not self._rows("list_run_holds"):
+            return 0
+        put_missing_kind(self._connection, self._config, "hold_refund", by="reconcile")
+        settled = self._one("settle_run_holds")
+        log.info("holds_settled", run_id=self._values["run_id"], **settled)
+        return int(settled["refunds"])
 
     def _finish(self) -> ReconcileReport:
         counts, values = self._counts, self._values
@@ -453,6 +478,13 @@ class _Run:
             "intents": counts.intents,
         }
         self._do("write_run")
+        if self._request.events:
+            values |= {
+                "event_ids": list(self._request.events),
+                "reasons": [None] * len(self._request.events),
+                "effect": "read",
+            }
+            self._do("write_event_effects")
         if self._request.scope == "full":
             values["seen_xid"] = values["new_seen_xid"]
             self._do("advance_account")

@@ -24,7 +24,7 @@ from duebook.db.sql import query
 from duebook.errors import ConfigurationError, InputError
 from duebook.services.raw_rows import copy_file, create_raw_rows, enter_source
 from duebook.settlements import adyen, mapped_csv
-from duebook.settlements.base import ApiSource, Cursor, Pull
+from duebook.settlements.base import ApiSource, Cursor, Pull, SubjectSource
 from duebook.settlements.delimited import Layout, ScannedFile, scan_file
 from duebook.settlements.zones import ABBREVIATIONS
 
@@ -77,6 +77,7 @@ class Staged:
     known: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     body: str = "create_own_body"
+    is_api: bool = False
     cursor: Cursor | None = None
     unknown_types: Mapping[str, int] = field(default_factory=dict)
     is_filtered: bool = False
@@ -329,6 +330,30 @@ def stage_api(
         look_back=account.look_back,
         now=now,
     )
+    _lay_down_pull(connection, pull, progress)
+    return Staged(is_api=True, cursor=pull.cursor, unknown_types=_unknown_types(connection))
+
+
+def stage_subjects(
+    connection: psycopg.Connection[Any],
+    name: str,
+    source: ApiSource,
+    subjects: Sequence[str],
+    now: datetime,
+    progress: Progress,
+) -> Staged:
+    """Lay down what the API says about these payments and payouts, and nothing else.
+
+    `now` is the database's clock. Raises ConfigurationError for an API that can't be asked so,
+    InputError for an id that it does not know, UnavailableError when it is away.
+    """
+    if not isinstance(source, SubjectSource):
+        raise ConfigurationError(f"provider account {name} can't be asked about single payments")
+    _lay_down_pull(connection, source.pull_subjects(subjects=subjects, now=now), progress)
+    return Staged(is_api=True, unknown_types=_unknown_types(connection))
+
+
+def _lay_down_pull(connection: psycopg.Connection[Any], pull: Pull, progress: Progress) -> None:
     connection.execute(
         query("put_staged_source"),
         {"source_no": API_SOURCE_NO, "name": "api", "sha256": None, "size_bytes": 0},
@@ -363,7 +388,6 @@ def stage_api(
                 progress("entries", count, None)
     connection.execute(query("restore_time_limit"))
     _keep_api_facts(connection, pull)
-    return Staged(cursor=pull.cursor, unknown_types=_unknown_types(connection))
 
 
 def _keep_api_facts(connection: psycopg.Connection[Any], pull: Pull) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 EntryType = Literal[
     "charge",
@@ -120,3 +120,20 @@ class ApiSource(Protocol):
         whose rows are not complete yet. Raises UnavailableError when the provider is away.
         """
         ...
+
+
+@runtime_checkable
+class SubjectSource(Protocol):
+    """A provider that can be asked about single payments and payouts by their ids."""
+
+    def pull_subjects(self, *, subjects: Sequence[str], now: datetime) -> Pull:
+        """Read every money row of these, as the provider has them now.
+
+        The pull's cursor says nothing. Raises InputError for an id that is not known, and what
+        `ApiSource.pull` raises.
+        """
+        ...
+
+
+class NothingToRead(Exception):
+    """An event that is about no money row; its text says why, and quotes no body."""

@@ -34,6 +34,7 @@ from duebook.settlements.stripe_api import (
     make_stripe_client,
     source_id_of,
 )
+from duebook.settlements.stripe_events import charges_and_payouts, rows_about
 
 __all__ = ["Patience", "StripePull", "StripeSource", "make_stripe_client"]
 
@@ -170,6 +171,12 @@ class StripeSource:
             look_back=look_back,
             now=now,
         )
+
+    def pull_subjects(self, *, subjects: Sequence[str], now: datetime) -> StripeSubjectPull:
+        """Start reading what these ids (charges, payment intents, refunds, disputes, payouts) are
+        about; raises as `pull` does, and InputError for one that Stripe does not know.
+        """
+        return StripeSubjectPull(self._reader, self._reference, subjects=subjects, now=now)
 
 
 class StripePull:
@@ -339,6 +346,34 @@ class StripePull:
                 "a balance transaction that was listed before",
             )
         )
+
+
+class StripeSubjectPull(StripePull):
+    """One read of a few payments and payouts, by their ids."""
+
+    def __init__(
+        self, reader: StripeReader, reference: str, *, subjects: Sequence[str], now: datetime
+    ) -> None:
+        super().__init__(
+            reader,
+            reference,
+            cursor=None,
+            pending_ids=(),
+            open_batches=(),
+            look_back=timedelta(0),
+            now=now,
+        )
+        self._subjects = subjects
+
+    def _read(self) -> Iterator[SettlementEntry]:
+        charges, payouts = charges_and_payouts(self._reader, self._subjects)
+        for charge in charges:
+            for row in rows_about(self._reader, charge):
+                yield from self._entry(row, None)
+        for payout in payouts:
+            for row in self._reader.rows("balance_transactions", None, source=id_of(payout)):
+                yield from self._entry(row, None)
+            yield from self._items_of(payout)
 
 
 class _BadRow(Exception):
