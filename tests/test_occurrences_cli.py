@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,7 @@ def test_json_of_a_gap_without_any_database(cli: DuebookCli) -> None:
         "zone": "America/New_York",
         "due_at": "2026-03-08T07:30:00Z",
         "case": "gap",
+        "clock_shows": "2026-03-08T03:30",
         "nominal_on": "2026-03-08",
         "is_absent": False,
         "is_shifted": False,
@@ -202,7 +205,7 @@ def test_the_table_marks_what_the_clock_and_the_calendar_did(cli: DuebookCli) ->
     shown = ask(cli, {"--count": None, "--until": "2026-11-30", "--time": "01:30"}).stdout
     assert "Sun 2026-11-01 01:30   2026-11-01 05:30   overlap" in shown
     assert "40 occurrences, 1 overlap" in shown
-    assert "no RRULE can say its gap" in shown
+    assert "no RRULE: it has no form for gap" in shown
     absent = {"--weekday": None, "--day": "31", "--absent": "forward", "--gap": "skip"}
     shown = ask(cli, {**absent, "--count": "2", "--from": "2026-01-31"}).stdout
     assert "Sun 2026-03-01 02:30   2026-03-01 07:30   absent" in shown
@@ -216,3 +219,20 @@ def test_a_rule_that_ends_before_its_first_shown_date_shows_an_empty_table() -> 
     shown = io.StringIO()
     render_occurrences([], Console(file=shown, width=80))
     assert "0 occurrences" in shown.getvalue()
+
+
+def documented() -> list[tuple[str, str]]:
+    text = (ROOT / "docs" / "calendar.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n\$ duebook (occurrences .*?)^```", text, re.M | re.S)
+    return [(command, shown) for command, _, shown in (each.partition("\n") for each in blocks)]
+
+
+@pytest.mark.parametrize(("command", "expected"), documented())
+def test_the_documented_output_is_real(cli: DuebookCli, command: str, expected: str) -> None:
+    found = cli.in_process(*shlex.split(command))
+    lines = [line.rstrip() for line in (found.stdout + found.stderr).splitlines()]
+    assert "\n".join(lines).strip("\n") == expected.strip("\n")
+
+
+def test_the_documents_show_the_command() -> None:
+    assert len(documented()) >= 3

@@ -62,6 +62,7 @@ Rrule = Annotated[
     str | None, typer.Option("--rrule", metavar="TEXT", help="An iCalendar RRULE says the dates.")
 ]
 
+_PIPE_WIDTH: Final = 200
 _STYLES: Final = {"gap": "yellow", "overlap": "yellow", "absent": "cyan"}
 
 
@@ -136,20 +137,28 @@ def render_occurrences(found: Sequence[Mapping[str, Any]], console: Console) -> 
         local = datetime.fromisoformat(one["nominal_local"])
         due = datetime.fromisoformat(one["due_at"])
         case = str(one["case"])
-        shift = ""
-        if one["is_shifted"]:
-            shift = f"from {date.fromisoformat(one['nominal_on']):%a %Y-%m-%d}"
-        if one["is_absent"] and case != "absent":
-            shift = f"absent {shift}".rstrip()
+        note = _note(one)
         table.add_row(
             f"{local:%a %Y-%m-%d %H:%M}",
             f"{due:%Y-%m-%d %H:%M}",
             "" if case == "exact" else case,
-            shift,
-            style=_STYLES.get(case, "magenta" if shift else ""),
+            note,
+            style=_STYLES.get(case, "magenta" if note else ""),
         )
-    console.print(table, highlight=False)
+    # A pipe has no width to keep to.
+    console.print(table, highlight=False, width=None if console.is_terminal else _PIPE_WIDTH)
     console.print(_summary(found), highlight=False, soft_wrap=True)
+
+
+def _note(one: Mapping[str, Any]) -> str:
+    notes = []
+    if one["clock_shows"] != one["nominal_local"]:
+        notes.append(f"clock shows {datetime.fromisoformat(one['clock_shows']):%a %H:%M}")
+    if one["is_absent"] and one["case"] != "absent":
+        notes.append("absent date")
+    if one["is_shifted"]:
+        notes.append(f"from {date.fromisoformat(one['nominal_on']):%a %Y-%m-%d}")
+    return ", ".join(notes)
 
 
 def _summary(found: Iterable[Mapping[str, Any]]) -> str:

@@ -181,6 +181,11 @@ def resolve(local: datetime, zone: str, gap: Gap, overlap: Overlap) -> Resolved:
         return Resolved("overlap", _instant(plain, zone, overlap))
 
 
+def shown_at(instant: datetime, zone: str) -> datetime:
+    """What the clock of a known zone shows at an instant (aware), naive."""
+    return whenever.Instant(instant).to_tz(zone).to_plain().to_stdlib()
+
+
 def is_known_zone(name: str) -> bool:
     """Whether the pinned tzdata has this zone or alias, spelt exactly so."""
     return name in known_zones()

@@ -18,6 +18,7 @@ from duebook.domain.calendar import (
     Rule,
     RuleError,
     occurrences,
+    shown_at,
     validate,
 )
 from duebook.domain.rrule import from_rrule, rrule_faults, to_rrule
@@ -91,12 +92,18 @@ def preview(rule: Rule) -> Iterator[Occurrence]:
 
 
 def occurrence_document(one: Occurrence) -> dict[str, Any]:
-    """One occurrence as JSON; `nominal_local` is the wall time that was meant, in its zone."""
+    """One occurrence of a known zone as JSON.
+
+    `nominal_local` is the wall time that was meant, `clock_shows` the one that it will be: another
+    one in a gap.
+    """
+    assert one.due_at is not None
     return {
         "nominal_local": f"{one.intended_local:%Y-%m-%dT%H:%M}",
         "zone": one.zone,
-        "due_at": None if one.due_at is None else f"{one.due_at:%Y-%m-%dT%H:%M:%SZ}",
+        "due_at": f"{one.due_at:%Y-%m-%dT%H:%M:%SZ}",
         "case": one.case,
+        "clock_shows": f"{shown_at(one.due_at, one.zone):%Y-%m-%dT%H:%M}",
         "nominal_on": one.nominal_on.isoformat(),
         "is_absent": one.is_absent,
         "is_shifted": one.is_shifted,
@@ -106,7 +113,9 @@ def occurrence_document(one: Occurrence) -> dict[str, Any]:
 def describe_rrule(rule: Rule) -> str:
     """The rule as an RRULE, or which of its fields have no form there."""
     faults = rrule_faults(rule)
-    return f"no RRULE can say its {', '.join(faults)}" if faults else f"RRULE:{to_rrule(rule)}"
+    if faults:
+        return f"no RRULE: it has no form for {', '.join(faults)}"
+    return f"RRULE:{to_rrule(rule)}"
 
 
 def _from_options(text: RuleText) -> Rule:
