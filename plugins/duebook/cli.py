@@ -87,10 +87,13 @@ def apply(
     """Write provider accounts, kinds, channels and policies of duebook.toml to the database."""
     from duebook.config import load_config
     from duebook.services.apply import apply_config
+    from duebook.services.restore import require_witness
 
     session = open_session(as_json)
     config = load_config(file or session.settings.config_file)
-    report = apply_config(session.connect(), config, by=session.settings.operator)
+    connect = session.connect()
+    require_witness(connect, config, session.settings.witness_location)
+    report = apply_config(connect, config, by=session.settings.operator)
     session.show(report.to_json(), "apply")
 
 
@@ -131,13 +134,16 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Pull what a provider settled, compare it with the ledger, write what changed."""
-    from duebook.services.operate import reconcile_account
+    from duebook.services.operate import reconcile_account, require_no_incident
     from duebook.terminal import progress
 
     session = open_session(as_json)
+    connect = session.connect()
+    if not dry_run:
+        require_no_incident(connect, "a manual reconciliation")
     with progress(session.console) as advance:
         report = reconcile_account(
-            session.connect(),
+            connect,
             session.settings,
             account=account,
             files=tuple(file or ()),
@@ -157,10 +163,12 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Claim what is due in bounded batches, send it, and record how each ended."""
-    from duebook.services.operate import sweep_due
+    from duebook.services.operate import require_no_incident, sweep_due
 
     session = open_session(as_json)
-    report = sweep_due(session.connect(), session.settings, now=parse_instant(now, "--now"))
+    connect = session.connect()
+    require_no_incident(connect, "a manual sweep")
+    report = sweep_due(connect, session.settings, now=parse_instant(now, "--now"))
     session.show(report.to_json(), "sweep")
 
 

@@ -217,6 +217,8 @@ def render_sweep(document: Document, console: Console) -> None:
         _line(console, ", ".join(back))
     if document.get("refusal"):
         _hanging(console, "", Text(f"nothing was sent: {document['refusal']}", BAD))
+    if document.get("paused"):
+        _line(console, f"paused by incident {document['paused']}: nothing is claimed", CARE)
 
 
 def render_status(document: Document, console: Console) -> None:

@@ -163,10 +163,17 @@ as $$
                     )
                 from duebook.audit_event as e
                 where
-                    e.happened_at >= i.opened_at
+                    -- By number, which is the order of writing: instants have no index of their own.
+                    e.audit_event_id > (
+                        select pg_catalog.max(o.audit_event_id)
+                        from duebook.audit_event as o
+                        where
+                            o.subject = 'incident:' || i.name
+                            and o.action = 'open_incident'
+                    )
                     and e.action in (
-                        'put_intent_kind', 'put_schedule', 'cancel_schedule',
-                        'pause_intents', 'resume_intents'
+                        'apply_kind', 'put_schedule', 'changed_schedule', 'edited_schedule',
+                        'cancel_schedule', 'pause', 'resume'
                     )
             ),
             'pauses', (

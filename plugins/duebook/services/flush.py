@@ -99,6 +99,7 @@ class Rules:
     """What the gate needs once a window."""
 
     environment_refusal: str | None
+    sweep_paused_by: str | None
     is_channel_enabled: bool
     paused_until: datetime | None
     has_tokens: bool

@@ -3,6 +3,7 @@
 -- pauses, kinds. Pauses of accounts may be many: those of a window's are read by themselves.
 select
     duebook.environment_refusal(:environment::text) as environment_refusal,
+    duebook.sweep_paused_by() as sweep_paused_by,
     coalesce(
         (select c.enabled from duebook.channel as c where c.channel = :channel::text),
         true
