@@ -120,7 +120,7 @@ def test_no_value_has_a_default_and_each_is_in_the_example() -> None:
     )
     assert set(example) == set(used)
     given = {name for name, value in example.items() if value}
-    assert given == {"SMTP_CONNECTION", "SETTLEMENTS_FOLDER"}
+    assert given == {"SMTP_CONNECTION", "SETTLEMENTS_FOLDER", "DUEBOOK_WITNESS"}
 
 
 def test_no_password_stands_in_the_file() -> None:

@@ -42,9 +42,9 @@ class Settings(BaseSettings):
         DUEBOOK_WITNESS: no place of this machine can be guessed to outlive that one.
         """
         if self.witness:
-            return self.witness
+            return self.witness if "://" in self.witness else str(Path(self.witness).resolve())
         is_embedded = self.database_url is None and (self.home / "postgres").exists()
-        return str(self.home / "witness") if is_embedded else None
+        return str(self.home.resolve() / "witness") if is_embedded else None
 
 
 def load_settings() -> Settings:

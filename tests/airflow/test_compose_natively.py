@@ -80,6 +80,7 @@ class Host:
         for port in ("8080", "8974"):
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{self.ports[port]}")
         text = text.replace("/opt/airflow/private", str(self.home))
+        text = text.replace("/opt/airflow/witness", str(self.home / "witness"))
         return text.replace("/opt/airflow", str(ROOT))
 
     def run(

@@ -85,6 +85,7 @@ def local_stack(
         "DUEBOOK_HOME": str(settings.home),
         "DUEBOOK_ENVIRONMENT": settings.environment,
         "DUEBOOK_OPERATOR": settings.operator,
+        "DUEBOOK_WITNESS": settings.witness_location or "",
     }
     if settings.config_file is not None:
         environment["DUEBOOK_CONFIG_FILE"] = str(settings.config_file.resolve())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.rows import dict_row
@@ -16,6 +16,9 @@ from duebook.errors import InputError, RefusedError
 from duebook.services.moving import with_moving_locked
 from duebook.services.witness import Lost, Witness, compare
 from duebook.settings import ENVIRONMENT_NAME
+
+if TYPE_CHECKING:
+    from duebook.config import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +144,28 @@ def _lost_json(lost: Lost) -> dict[str, Any]:
         "known_flush_no": lost.known_flush_no,
         "at": lost.witnessed.at,
     }
+
+
+def require_witness(
+    connect: Connect, config: Config, witness: str | None, *, account: str | None = None
+) -> None:
+    """Refuse to let a provider account be live without a witness, but in a test database.
+
+    With `account` only that one is looked at, and only if it is not live yet: what runs goes on,
+    and `doctor` says what it lacks. Raises RefusedError.
+    """
+    live = [name for name, block in config.provider_accounts.items() if block.mode == "live"]
+    if account is not None:
+        live = [name for name in live if name == account]
+    if witness is not None or not live:
+        return
+    with connect() as conn:
+        row = conn.execute(
+            query("find_unwitnessed_account"),
+            {"accounts": live, "only_new": account is not None},
+        ).fetchone()
+    if row is not None:
+        raise RefusedError(
+            f"provider account {row[0]} can't be live without a witness: set DUEBOOK_WITNESS to a "
+            "folder or URL that no restore of the database takes back (docs/restore.md)"
+        )
