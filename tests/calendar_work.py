@@ -96,7 +96,7 @@ def run_passes(
     conn: Conn, *, most: int = 1000, horizon: timedelta = timedelta(days=7)
 ) -> list[CalendarReport]:
     """Passes of a sweep until nothing is left."""
-    reports = []
+    reports: list[CalendarReport] = []
     while not reports or reports[-1].is_left:
         reports.append(pass_calendar(conn, horizon=horizon, most=most, sender="pytest"))
         assert len(reports) < 10_000

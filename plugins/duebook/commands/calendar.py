@@ -68,7 +68,10 @@ _STYLES: Final = {"gap": "yellow", "overlap": "yellow", "absent": "cyan"}
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this area."""
+    from duebook.commands import schedules
+
     app.command("occurrences")(preview_occurrences)
+    schedules.register(app)
 
 
 def preview_occurrences(

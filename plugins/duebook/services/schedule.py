@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 from psycopg import errors
@@ -15,13 +15,15 @@ from psycopg.types.json import Jsonb
 from duebook.channels.render import RenderError, render
 from duebook.db.connect import Connect
 from duebook.db.sql import query
-from duebook.domain.calendar import Rule, next_after, validate
+from duebook.domain.calendar import LAST, WEEKDAYS, Rule, next_after, validate
 from duebook.domain.catch_up import CatchUpPolicy
 from duebook.errors import InputError, RefusedError
 from duebook.services.judge import reminder_facts
 from duebook.services.rules import rule_of
+from duebook.services.story import instant, span
 
-LIST_LIMIT = 1000
+LIST_LIMIT: Final = 1000
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,17 @@ class ScheduleRequest:
 
 
 def put_schedule(connect: Connect, request: ScheduleRequest, *, by: str) -> dict[str, Any]:
-    """Put one schedule: `{account_id, schedule, done, next_on, next_local, zone, next_due_at}`.
+    """Put one schedule; says what was done, the rule in words, and the next date that is ahead.
 
     `done` is put, unchanged, changed (policy or message) or edited (the rule). Raises InputError
     naming field and reason, RefusedError where other content is there and it is not to be replaced.
     """
     rule = request.rule
     validate(rule)
-    _try_message(request)
     with connect() as conn:
         with conn.transaction():
             done = _put(conn, request, by)
+            _try_message(request)
         clock = conn.execute(query("read_clock")).fetchone()
     assert clock is not None
     following = next_after(rule, clock[0])
@@ -60,10 +62,11 @@ def put_schedule(connect: Connect, request: ScheduleRequest, *, by: str) -> dict
         "account_id": request.account_id,
         "schedule": request.schedule,
         "done": done,
-        "next_on": None if following is None else following.nominal_on,
-        "next_local": None if following is None else following.intended_local.isoformat(),
+        "rule": describe_rule(rule),
+        "next_on": None if following is None else following.nominal_on.isoformat(),
+        "next_local": None if following is None else f"{following.intended_local:%Y-%m-%dT%H:%M}",
         "zone": rule.zone,
-        "next_due_at": None if following is None else following.due_at,
+        "next_due_at": None if following is None else instant(following.due_at),
     }
 
 
@@ -159,9 +162,55 @@ def cancel_schedule(
 def list_schedules(connect: Connect, account_id: str | None = None) -> list[dict[str, Any]]:
     """The schedules of one account, or the first 1,000 of all, with rules and what is next."""
     with connect() as conn, conn.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(
+        rows = cursor.execute(
             query("list_schedules"), {"account_id": account_id, "row_limit": LIST_LIMIT}
         ).fetchall()
+    return [schedule_document(row) for row in rows]
+
+
+def schedule_document(row: Mapping[str, Any]) -> dict[str, Any]:
+    """One row of the report `schedules` as JSON; `rule` and `policy` say it in words."""
+    stated = {name: value for name, value in row.items() if name != "catch_up_window"}
+    window: timedelta = row["catch_up_window"]
+    return {
+        **stated,
+        "wall_time": f"{row['wall_time']:%H:%M}",
+        "catch_up_window_s": int(window.total_seconds()),
+        "next_due_at": instant(row["next_due_at"]),
+        "zone_missing_since": instant(row["zone_missing_since"]),
+        "rule": describe_rule(rule_of(row)),
+        "policy": describe_policy(row),
+    }
+
+
+def describe_rule(rule: Rule) -> str:
+    """`every 2 weeks on MON, THU at 09:00 Europe/Berlin, from 2027-01-04`."""
+    unit = "week" if rule.frequency == "weekly" else "month"
+    often = f"every {unit}" if rule.every == 1 else f"every {rule.every} {unit}s"
+    weekdays = ", ".join(WEEKDAYS[number - 1] for number in rule.weekdays)
+    if rule.month_day is not None:
+        days = "the last day" if rule.month_day == LAST else f"day {rule.month_day}"
+    elif rule.nth is not None:
+        days = f"the {'last' if rule.nth == LAST else _ORDINALS[rule.nth - 1]} {weekdays}"
+    else:
+        days = weekdays
+    parts = [f"{often} on {days} at {rule.wall_time:%H:%M} {rule.zone}, from {rule.starts_on}"]
+    if rule.ends_on is not None:
+        parts.append(f"until {rule.ends_on}")
+    if rule.count is not None:
+        parts.append(f"{rule.count} times")
+    if rule.business_shift != "none":
+        parts.append(f"off days of {rule.holiday_calendar} move to the {rule.business_shift} one")
+    return ", ".join(parts)
+
+
+def describe_policy(row: Mapping[str, Any]) -> str:
+    """`missed: latest, not older than 1 d, at most 1, 300 a minute; absent omit, gap later, …`."""
+    return (
+        f"missed: {row['catch_up']}, not older than {span(row['catch_up_window'])}, at most "
+        f"{row['max_occurrences']}, {row['spread_per_minute']} a minute; absent {row['absent']}, "
+        f"gap {row['gap']}, overlap {row['overlap']}"
+    )
 
 
 def rules_of(
