@@ -130,6 +130,11 @@ def test_rules_as_they_are_typed(
     assert [one["nominal_local"] for one in answer(cli, changed)] == expected
 
 
+def test_weekdays_may_be_stated_one_by_one(cli: DuebookCli) -> None:
+    found = ask(cli, {"--weekday": "WED"}, "--weekday", "MON", "--json").json
+    assert [one["nominal_on"] for one in found] == ["2026-03-02", "2026-03-04", "2026-03-09"]
+
+
 def test_a_rule_without_an_end_is_shown_for_five_years(cli: DuebookCli) -> None:
     found = answer(cli, {"--count": None, "--from": "2026-03-08"})
     assert (found[0]["nominal_on"], found[-1]["nominal_on"]) == ("2026-03-08", "2031-03-02")
@@ -159,7 +164,7 @@ def test_a_shifted_row_keeps_its_nominal_date(cli: DuebookCli) -> None:
         ({"--weekday": None}, "--day: state --weekday, --day"),
         ({"--weekday": None, "--nth": "2"}, "--weekday: state"),
         ({"--weekday": "SUN,MONDAY"}, "--weekday: 'MONDAY' is none of MON"),
-        ({"--weekday": "SUN,SUN"}, "--weekday: SUN,SUN names a day twice"),
+        ({"--weekday": "SUN,SUN"}, "--weekday: SUN, SUN names a day twice"),
         ({"--day": "5"}, "--day: a monthly rule has a day or an n-th weekday"),
         ({"--weekday": None, "--day": "0"}, "--day: 0 is not 1 to 31"),
         ({"--weekday": None, "--day": "32"}, "--day: 32 is not 1 to 31"),

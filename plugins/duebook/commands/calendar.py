@@ -19,7 +19,8 @@ from duebook.session import AsJson, open_session
 Zone = Annotated[str | None, typer.Option("--zone", help="IANA time zone of the wall time.")]
 Time = Annotated[str | None, typer.Option("--time", metavar="HH:MM", help="Local time of day.")]
 Weekdays = Annotated[
-    str | None, typer.Option("--weekday", metavar="MON,WED", help="Each week, or with --nth.")
+    list[str] | None,
+    typer.Option("--weekday", metavar="MON,WED", help="Each week, or with --nth; repeatable."),
 ]
 MonthDay = Annotated[
     str | None, typer.Option("--day", metavar="1..31|-1", help="Day of the month; -1: the last.")

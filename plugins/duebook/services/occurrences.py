@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
 from typing import Any, Final, cast
@@ -50,12 +50,15 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleText:
-    """A rule as it is typed; None: not stated. Fields are named as those of `Rule`."""
+    """A rule as it is typed; None: not stated. Fields are named as those of `Rule`.
+
+    Each text of `weekdays` may name several: `MON,WED`.
+    """
 
     zone: str | None = None
     wall_time: str | None = None
     starts_on: str | None = None
-    weekdays: str | None = None
+    weekdays: Sequence[str] | None = None
     month_day: str | None = None
     nth: str | None = None
     every: str | None = None
@@ -119,14 +122,14 @@ def describe_rrule(rule: Rule) -> str:
 
 
 def _from_options(text: RuleText) -> Rule:
-    if text.weekdays is None and text.month_day is None:
+    if not text.weekdays and text.month_day is None:
         missing = "weekdays" if text.nth is not None else "month_day"
         raise RuleError(missing, "state --weekday, --day, --nth with --weekday, or --rrule")
     is_monthly = text.month_day is not None or text.nth is not None
     rule = Rule(
         frequency="monthly" if is_monthly else "weekly",
         every=1 if text.every is None else _whole("every", text.every),
-        weekdays=() if text.weekdays is None else _weekdays(text.weekdays),
+        weekdays=_weekdays(text.weekdays) if text.weekdays else (),
         month_day=None if text.month_day is None else _whole("month_day", text.month_day),
         nth=None if text.nth is None else _whole("nth", text.nth),
         absent=cast("Absent", text.absent or "omit"),
@@ -143,7 +146,7 @@ def _from_options(text: RuleText) -> Rule:
 
 def _from_rrule(text: RuleText) -> Rule:
     for field in _SAID_BY_RRULE:
-        if getattr(text, field) is not None:
+        if getattr(text, field):
             raise RuleError(field, "is said by --rrule")
     rule = from_rrule(text.rrule or "", **_beside(text))
     if text.absent is not None and text.absent != rule.absent:
@@ -212,14 +215,14 @@ def _whole(field: str, value: str) -> int:
     return int(value)
 
 
-def _weekdays(value: str) -> tuple[int, ...]:
-    names = [name.strip().upper() for name in value.split(",")]
+def _weekdays(texts: Sequence[str]) -> tuple[int, ...]:
+    names = [name.strip().upper() for text in texts for name in text.split(",")]
     for name in names:
         if name not in WEEKDAYS:
             raise RuleError("weekdays", f"{name!r} is none of {', '.join(WEEKDAYS)}")
     found = sorted({WEEKDAYS.index(name) + 1 for name in names})
     if len(found) < len(names):
-        raise RuleError("weekdays", f"{value} names a day twice")
+        raise RuleError("weekdays", f"{', '.join(names)} names a day twice")
     return tuple(found)
 
 
