@@ -31,6 +31,7 @@ PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 
 
 def test_a_weekly_job_fires_once_when_the_clock_falls_back() -> None:
+    """celery/celery#1604: a job fired twice after the clock was put back."""
     rule = weekly(7, wall_time=time(1, 30), starts_on=date(2026, 10, 25))
     found = take(rule, 3)
     assert due(found) == ["2026-10-25T05:30Z", "2026-11-01T05:30Z", "2026-11-08T06:30Z"]
@@ -39,11 +40,13 @@ def test_a_weekly_job_fires_once_when_the_clock_falls_back() -> None:
 
 
 def test_it_is_not_an_hour_late_after_summer_time_starts() -> None:
+    """celery/celery#9653: an hour late after summer time started."""
     rule = weekly(1, zone="Europe/Berlin", starts_on=date(2026, 3, 23))
     assert due(take(rule, 2)) == ["2026-03-23T08:00Z", "2026-03-30T07:00Z"]
 
 
 def test_a_local_time_that_does_not_exist_is_later_earlier_or_skipped() -> None:
+    """agronholm/apscheduler#1059: a local time that does not exist was returned."""
     rule = weekly(7, wall_time=time(2, 30), starts_on=date(2026, 3, 1))
     found = take(rule, 3)
     assert due(found) == ["2026-03-01T07:30Z", "2026-03-08T07:30Z", "2026-03-15T06:30Z"]
@@ -55,6 +58,7 @@ def test_a_local_time_that_does_not_exist_is_later_earlier_or_skipped() -> None:
 
 
 def test_a_gap_at_half_past_eleven_at_night_shifts_no_later_run() -> None:
+    """agronholm/apscheduler#1138: the gap in Nuuk moved every later run."""
     rule = weekly(6, zone="America/Nuuk", wall_time=time(23, 30), starts_on=date(2026, 3, 21))
     found = take(rule, 4)
     assert [one.case for one in found] == ["exact", "gap", "exact", "exact"]
@@ -68,6 +72,7 @@ def test_a_gap_at_half_past_eleven_at_night_shifts_no_later_run() -> None:
 
 
 def test_the_next_in_dublin_is_after_now_on_the_night_of_the_change() -> None:
+    """agronholm/apscheduler#370: the next run was before now."""
     rule = weekly(*range(1, 8), zone="Europe/Dublin", wall_time=time(1, 30))
     now = utc("2026-03-28T22:00Z")
     for _ in range(16):
@@ -100,6 +105,7 @@ def test_instants_of_zones_that_surprise(zone: str, local: str, instant: str) ->
 
 
 def test_ramadan_does_not_end_a_schedule_in_casablanca() -> None:
+    """quartz-scheduler/quartz#1138: "will never fire" in Casablanca."""
     rule = weekly(7, zone="Africa/Casablanca", wall_time=time(2, 30), starts_on=date(2025, 1, 5))
     found = take(rule, 520)
     assert len({one.nominal_on for one in found}) == 520
@@ -132,6 +138,7 @@ def test_the_pinned_rules_answer_whatever_the_process_was_told() -> None:
     ],
 )
 def test_an_old_name_of_a_zone_keeps_working_and_is_kept_as_typed(alias: str, zone: str) -> None:
+    """rails/rails#55494: America/Godthab was gone after the system was rebuilt."""
     typed = take(weekly(6, zone=alias, wall_time=time(23, 30)), 60)
     assert {one.zone for one in typed} == {alias}
     assert due(typed) == due(take(weekly(6, zone=zone, wall_time=time(23, 30)), 60))
@@ -177,6 +184,7 @@ def test_the_version_of_the_tz_database_is_its_iana_name() -> None:
 
 
 def test_day_31_moved_backward_does_not_stay_on_the_28th() -> None:
+    """dateutil/dateutil#1136, jkbrzt/rrule#569: jobs at the end of a month skip months, or drift."""
     rule = monthly(31, absent="backward", starts_on=date(2026, 1, 31))
     assert dates(rule, 4) == ["2026-01-31", "2026-02-28", "2026-03-31", "2026-04-30"]
     assert [one.case for one in take(rule, 4)] == ["exact", "absent", "exact", "absent"]
