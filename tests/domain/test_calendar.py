@@ -184,7 +184,7 @@ def test_the_version_of_the_tz_database_is_its_iana_name() -> None:
 
 
 def test_day_31_moved_backward_does_not_stay_on_the_28th() -> None:
-    """dateutil/dateutil#1136, jkbrzt/rrule#569: jobs at the end of a month skip months, or drift."""
+    """dateutil#1136, rrule.js#569: jobs at the end of a month skip months, or drift."""
     rule = monthly(31, absent="backward", starts_on=date(2026, 1, 31))
     assert dates(rule, 4) == ["2026-01-31", "2026-02-28", "2026-03-31", "2026-04-30"]
     assert [one.case for one in take(rule, 4)] == ["exact", "absent", "exact", "absent"]
