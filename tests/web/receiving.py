@@ -8,6 +8,7 @@ import dataclasses
 import json
 import threading
 import time
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +18,7 @@ import standardwebhooks
 import stripe
 from pydantic import SecretStr
 
+from duebook.config import Config, parse_config
 from duebook.connections import ConnectionSpec
 from duebook.settings import Settings
 from duebook.web.serve import Listener, Server, make_receiver
@@ -64,6 +66,11 @@ CONNECTIONS: Mapping[str, ConnectionSpec] = {
     ),
     "standard_webhook": ConnectionSpec("standard_webhook", "http", password=STANDARD_SECRET),
 }
+
+
+def parsed(text: str) -> Config:
+    """A duebook.toml as text, validated."""
+    return parse_config(tomllib.loads(text), "duebook.toml")
 
 
 def event(name: str, kind: str = "charge.succeeded", **thing: Any) -> bytes:
@@ -125,13 +132,15 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(settings: Settings, *proxies: str, host: str = "127.0.0.1") -> Iterator[Running]:
+def running(
+    settings: Settings, *, connections: Mapping[str, ConnectionSpec] = CONNECTIONS
+) -> Iterator[Running]:
     """Serve `settings` by uvicorn, in a thread of this process."""
     assert settings.database_url is not None
     url = settings.database_url.get_secret_value()
-    receiver = make_receiver(settings, CONNECTIONS.get, url, proxies)
+    receiver = make_receiver(settings, connections.get, url)
     ready = threading.Event()
-    server = Server(receiver, Listener(host, 0), lambda address: ready.set())
+    server = Server(receiver, Listener("127.0.0.1", 0), lambda address: ready.set())
     thread = threading.Thread(target=server.serve_forever, name="receiver", daemon=True)
     thread.start()
     try:

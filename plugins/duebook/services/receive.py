@@ -27,7 +27,7 @@ Verdict = Literal["stored", "duplicate", "differs"]
 
 ROLE: Final = "duebook_receiver"
 # Providers wait ten to twenty seconds for an answer; a 503 in time is better than none.
-_LIMITS: Final = Limits(statement=5, lock=5, idle_in_transaction=5, connect=3)
+_LIMITS: Final = Limits(statement=8, lock=8, idle_in_transaction=8, connect=3)
 _WAIT_S: Final = 3.0
 _MOST_CONNECTIONS: Final = 8
 _MOST_WAITING: Final = 256

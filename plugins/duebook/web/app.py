@@ -59,7 +59,12 @@ def make_app(
         await store.close()
 
     app = FastAPI(
-        title="Duebook webhooks", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+        title="Duebook webhooks",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
     )
     receiver = _Receiver(endpoints, broken, store, proxies, clock)
 
