@@ -42,10 +42,9 @@ def complete_window(conn: psycopg.Connection[Any], window: Window, *, safety: ti
     Each decision of a policy is kept as an audit event `catch_up`.
     """
     now = window.now
+    missed_before = now - MISSED_AFTER
     missed = [
-        row
-        for row in window.rows
-        if now - row.due_at > MISSED_AFTER and row.operation_key is not None
+        row for row in window.rows if row.due_at < missed_before and row.operation_key is not None
     ]
     if not missed and not any(row.is_catching_up for row in window.rows):
         return window
