@@ -1227,7 +1227,7 @@ $$;
 
 COMMENT ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) IS 'Puts intents of a run in doubt that a run lost by a restore may have promised and sent. Returns how many.';
 
-CREATE FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) RETURNS integer
+CREATE FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) RETURNS integer
     LANGUAGE plpgsql
     SET search_path TO ''
     AS $$
@@ -1249,14 +1249,22 @@ begin
             v_restore.batch_id, v_restore.accepted_at
         )
     into v_doubtful
-    from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
-    inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
-    where i.notify_at <= v_restore.accepted_at and i.channel <> 'internal';
+    from unnest(p_account_ids, p_schedules, p_nominal_ons) as g (account_id, schedule, nominal_on)
+    inner join duebook.occurrence as c
+        on
+            g.account_id = c.account_id
+            and g.schedule = c.schedule
+            and g.nominal_on = c.nominal_on
+    inner join duebook.intent as i on c.account_id = i.account_id and c.intent_id = i.intent_id
+    where
+        i.notify_at <= v_restore.accepted_at
+        and i.created_at > v_restore.accepted_at
+        and i.channel <> 'internal';
     return v_doubtful;
 end;
 $$;
 
-COMMENT ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) IS 'Puts just written occurrences that were due before a restore was accepted in doubt. Returns how many.';
+COMMENT ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) IS 'Puts just written occurrences that were due before a restore was accepted in doubt. Returns how many.';
 
 CREATE TABLE duebook.hold (
     account_id text NOT NULL,
@@ -2282,10 +2290,17 @@ CREATE FUNCTION duebook.incident_report(p_incident_id bigint) RETURNS jsonb
                     )
                 from duebook.audit_event as e
                 where
-                    e.happened_at >= i.opened_at
+                    -- By number, which is the order of writing: instants have no index of their own.
+                    e.audit_event_id > (
+                        select pg_catalog.max(o.audit_event_id)
+                        from duebook.audit_event as o
+                        where
+                            o.subject = 'incident:' || i.name
+                            and o.action = 'open_incident'
+                    )
                     and e.action in (
-                        'put_intent_kind', 'put_schedule', 'cancel_schedule',
-                        'pause_intents', 'resume_intents'
+                        'apply_kind', 'put_schedule', 'changed_schedule', 'edited_schedule',
+                        'cancel_schedule', 'pause', 'resume'
                     )
             ),
             'pauses', (
@@ -2433,6 +2448,118 @@ $$;
 
 COMMENT ON FUNCTION duebook.key_part(p_part text) IS 'One part of an operation key, escaped: % becomes %25, then : becomes %3A.';
 
+CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) RETURNS TABLE(account_id text, intent_id bigint, place text, cause text, due_at timestamp with time zone, kind text, channel text, give_up_at timestamp with time zone, tries smallint, claims integer, suspicions smallint, safe_retry_until timestamp with time zone, batch_id bigint)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    with fact as (
+        select
+            i.account_id,
+            i.intent_id,
+            i.ownership,
+            i.kind,
+            i.channel,
+            i.give_up_at,
+            a.attempt_no,
+            a.batch_id,
+            a.suspicions,
+            a.safe_retry_until,
+            coalesce(
+                case when x.changed_at >= a.claimed_at then x.due_at end,
+                a.due_at, x.due_at, i.notify_at
+            ) as due_at,
+            coalesce(a.tries, 0) + coalesce(r.result = 'failed', false)::integer as tries,
+            r.result,
+            r.reason,
+            r.finished_at,
+            x.reason = 'released' and x.changed_at >= r.finished_at as is_released,
+            a.position >= e.untried_from as is_untried,
+            e.sender = 'restore accept' or e.how = 'dismantled' as is_restored,
+            coalesce(a.safe_retry_until, e.safe_retry_until) as repeat_until,
+            a.attempt_no is null and exists (
+                select
+                from duebook.occurrence as c
+                where
+                    c.account_id = i.account_id
+                    and c.intent_id = i.intent_id
+                    and c.case_of = 'unknown_zone'
+            ) as is_zone_unknown
+        from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
+        inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
+        left join lateral (
+            select t.*
+            from duebook.attempt as t
+            where t.account_id = i.account_id and t.intent_id = i.intent_id
+            order by t.attempt_no desc
+            limit 1
+        ) as a on true
+        left join duebook.attempt_result as r
+            on
+                a.account_id = r.account_id
+                and a.intent_id = r.intent_id
+                and a.attempt_no = r.attempt_no
+        left join duebook.batch_ended as e on a.batch_id = e.batch_id
+        left join lateral (
+            select n.due_at, n.reason, n.changed_at
+            from duebook.intent_change as n
+            where n.account_id = i.account_id and n.intent_id = i.intent_id
+            order by n.intent_change_id desc
+            limit 1
+        ) as x on true
+    ),
+    placed as (
+        select
+            f.*,
+            case
+                when
+                    f.attempt_no is not null
+                    and f.result is null
+                    and f.is_untried is not true
+                    and (
+                        f.repeat_until is null
+                        or f.repeat_until <= pg_catalog.clock_timestamp()
+                    ) then 'in_doubt'
+                when f.result = 'unknown' then 'in_doubt'
+                when f.ownership <> 'live' then 'proposed'
+                when f.result = 'held' and f.is_released is not true then 'held'
+                when f.is_zone_unknown then 'held'
+                else 'due'
+            end as place
+        from fact as f
+    )
+    select
+        p.account_id,
+        p.intent_id,
+        p.place,
+        case
+            when p.place = 'held' then coalesce(p.reason, 'zone_unknown')
+            when p.result = 'unknown' then coalesce(p.reason, 'unknown')
+            when p.is_restored then 'restored'
+            when p.repeat_until is not null then 'retry_unsafe'
+            else 'sender_died'
+        end,
+        p.due_at,
+        p.kind,
+        p.channel,
+        p.give_up_at,
+        p.tries::smallint,
+        coalesce(p.attempt_no, 0),
+        case
+            when p.attempt_no is null then 0
+            when p.result is null then p.suspicions + 1
+            when p.reason = 'released' then p.suspicions
+            else 0
+        end::smallint,
+        case
+            when p.result is null and p.is_untried is not true then p.repeat_until
+            else p.safe_retry_until
+        end,
+        p.batch_id
+    from placed as p;
+$$;
+
+COMMENT ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) IS 'Where intents that have not ended stand by their facts alone, with what their row there holds.';
+
 CREATE FUNCTION duebook.lock_hold_resource(p_resource text) RETURNS duebook.hold_resource
     LANGUAGE sql
     SET search_path TO ''
@@ -2501,7 +2628,29 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
     AS $$
     with moved as materialized (
         select
-            m.*,
+            m.account_id,
+            m.intent_id,
+            m.attempt_no,
+            m.due_at,
+            m.reason,
+            m.detail,
+            m.look_up_from,
+            m.retest_at,
+            case
+                when
+                    m.place in ('in_doubt', 'held')
+                    and m.attempt_no > 1
+                    and exists (
+                        select
+                        from duebook.attempt_result as r
+                        where
+                            r.account_id = m.account_id
+                            and r.intent_id = m.intent_id
+                            and r.attempt_no < m.attempt_no
+                            and r.result = 'sent'
+                    ) then 'due'
+                else m.place
+            end as place,
             a.due_at as was_due_at,
             i.kind,
             i.channel,
@@ -2704,6 +2853,61 @@ $$;
 
 COMMENT ON FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) IS 'The mode in which an intent is paused now: hold or drop, null when it is not. Drop wins.';
 
+CREATE FUNCTION duebook.place_intents(p_account_ids text[], p_intent_ids bigint[]) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with located as materialized (
+        select l.* from duebook.locate_intents(p_account_ids, p_intent_ids) as l
+    ),
+    due as (
+        insert into duebook.due (
+            account_id, intent_id, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            l.account_id, l.intent_id, l.due_at, l.kind, l.channel, l.give_up_at,
+            l.tries, l.claims, l.suspicions, l.safe_retry_until
+        from located as l
+        where l.place = 'due'
+        on conflict do nothing
+    ),
+    held as (
+        insert into duebook.held (
+            account_id, intent_id, cause, due_at, kind, channel, give_up_at,
+            tries, claims, suspicions, safe_retry_until
+        )
+        select
+            l.account_id, l.intent_id, l.cause, l.due_at, l.kind, l.channel, l.give_up_at,
+            l.tries, l.claims, l.suspicions, l.safe_retry_until
+        from located as l
+        where l.place = 'held'
+        on conflict do nothing
+    ),
+    in_doubt as (
+        insert into duebook.in_doubt (
+            account_id, intent_id, attempt_no, batch_id, cause, due_at, kind, channel,
+            give_up_at, tries, claims, look_up_from
+        )
+        select
+            l.account_id, l.intent_id, l.claims, l.batch_id, l.cause, l.due_at, l.kind, l.channel,
+            l.give_up_at, l.tries, l.claims, pg_catalog.clock_timestamp()
+        from located as l
+        where l.place = 'in_doubt'
+        on conflict do nothing
+    ),
+    proposed as (
+        insert into duebook.proposed (account_id, intent_id)
+        select l.account_id, l.intent_id
+        from located as l
+        where l.place = 'proposed'
+        on conflict do nothing
+    )
+    select pg_catalog.count(*)::integer from located;
+$$;
+
+COMMENT ON FUNCTION duebook.place_intents(p_account_ids text[], p_intent_ids bigint[]) IS 'Gives intents their rows in the moving tables, where their facts say. Returns how many.';
+
 CREATE FUNCTION duebook.plain_date(p_text text, p_order text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -2838,7 +3042,7 @@ COMMENT ON COLUMN duebook.ledger_change.transition_no IS 'Counts missing and cle
 
 COMMENT ON COLUMN duebook.ledger_change.committed_at IS 'When it was written.';
 
-CREATE FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) RETURNS void
+CREATE FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO ''
     AS $$
@@ -2846,12 +3050,12 @@ declare
     v_kind duebook.intent_kind;
 begin
     select k.* into v_kind from duebook.intent_kind as k where k.kind = 'hold_refund';
-    if not found then
+    if not found and p_change.run_id is null then
         raise exception 'the kind hold_refund is not in the database: apply duebook.toml'
             using errcode = 'object_not_in_prerequisite_state';
     end if;
-    if not v_kind.enabled then
-        return;
+    if v_kind.enabled is not true then
+        return false;
     end if;
 
     with clock as materialized (
@@ -2885,10 +3089,11 @@ begin
     select p.account_id, p.intent_id
     from promised as p
     where p_ownership <> 'live';
+    return true;
 end;
 $$;
 
-COMMENT ON FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) IS 'The promise to tell of a refund for a payment that came after its hold had expired; once per payment and hold.';
+COMMENT ON FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) IS 'The promise to tell of a refund for a payment that came after its hold had expired; once per payment and hold. Returns whether it is promised.';
 
 CREATE FUNCTION duebook.put_restored_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_batch_id bigint, p_look_up_from timestamp with time zone) RETURNS integer
     LANGUAGE sql
@@ -3058,11 +3263,11 @@ begin
         end
             using
                 errcode = 'unique_violation',
-                detail = case when v_old.cancelled_at is null then (
+                detail = coalesce((
                     select pg_catalog.string_agg(a.key, ', ' order by a.key)
                     from pg_catalog.jsonb_each(v_after) as a
                     where a.value is distinct from v_before -> a.key
-                ) end,
+                ), 'cancelled_at'),
                 hint = 'replace it, or take another name';
     end if;
     if v_old.kind <> v_new.kind or v_old.channel <> v_new.channel then
@@ -3163,6 +3368,138 @@ CREATE FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_u
 $$;
 
 COMMENT ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) IS 'The intents at the positions [p_from, p_upto) of a batch, in their order.';
+
+CREATE FUNCTION duebook.rebuild_moving(p_by text) RETURNS TABLE(account_id text, intent_id bigint, operation_key text, was text[], place text)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+begin
+    drop table if exists pg_temp.standing, pg_temp.rebuilt;
+    create temporary table standing on commit drop as
+    select s.account_id, s.intent_id, pg_catalog.array_agg(s.place order by s.place) as places
+    from (
+        select d.account_id, d.intent_id, 'due' as place from duebook.due as d
+        union all
+        select h.account_id, h.intent_id, 'held' from duebook.held as h
+        union all
+        select u.account_id, u.intent_id, 'in_doubt' from duebook.in_doubt as u
+        union all
+        select p.account_id, p.intent_id, 'proposed' from duebook.proposed as p
+        union all
+        select w.account_id, w.intent_id, 'batch'
+        from duebook.batch as b
+        cross join lateral unnest(b.account_ids, b.intent_ids, b.attempt_nos)
+            as w (account_id, intent_id, attempt_no)
+        where not exists (
+            select
+            from duebook.attempt_result as r
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no
+        )
+    ) as s
+    group by s.account_id, s.intent_id;
+    analyze pg_temp.standing;
+
+    create temporary table rebuilt on commit drop as
+    select f.*
+    from (
+        select
+            coalesce(i.account_id, s.account_id) as account_id,
+            coalesce(i.intent_id, s.intent_id) as intent_id,
+            i.operation_key,
+            coalesce(s.places, '{}') as was,
+            o.operation_key is not null as has_outcome,
+            e.attempt_no as ending_attempt_no
+        from duebook.intent as i
+        full join pg_temp.standing as s
+            on i.account_id = s.account_id and i.intent_id = s.intent_id
+        left join duebook.outcome as o
+            on i.account_id = o.account_id and i.operation_key = o.operation_key
+        -- One that ended the key: also a late one, where a provider accepted it.
+        left join (
+            select distinct on (r.account_id, r.intent_id)
+                r.account_id, r.intent_id, r.attempt_no
+            from duebook.attempt_result as r
+            where r.result = 'sent' or (r.result in ('done', 'expired') and not r.is_late)
+            order by r.account_id, r.intent_id, r.result = 'sent' desc, r.attempt_no
+        ) as e on i.account_id = e.account_id and i.intent_id = e.intent_id
+    ) as f
+    where
+        case
+            when f.operation_key is null then true
+            when f.has_outcome then f.was <> '{}' and f.was <> '{batch}'
+            else
+                pg_catalog.cardinality(f.was) <> 1
+                or (f.ending_attempt_no is not null and f.was <> '{batch}')
+        end;
+    alter table pg_temp.rebuilt add column place text;
+    analyze pg_temp.rebuilt;
+
+    update pg_temp.rebuilt as b
+    set
+        place = case
+            when b.operation_key is null then 'nowhere'
+            when 'batch' = any(b.was) then 'batch'
+            when b.has_outcome or b.ending_attempt_no is not null then 'outcome'
+            when 'in_doubt' = any(b.was) then 'in_doubt'
+        end;
+    update pg_temp.rebuilt as b
+    set place = l.place
+    from (
+        select n.*
+        from (
+            select
+                pg_catalog.array_agg(r.account_id) as account_ids,
+                pg_catalog.array_agg(r.intent_id) as intent_ids
+            from pg_temp.rebuilt as r
+            where r.place is null
+        ) as g
+        cross join lateral duebook.locate_intents(g.account_ids, g.intent_ids) as n
+    ) as l
+    where b.account_id = l.account_id and b.intent_id = l.intent_id;
+
+    perform duebook.append_outcomes(
+        pg_catalog.array_agg(b.account_id), pg_catalog.array_agg(b.intent_id),
+        pg_catalog.array_agg(b.ending_attempt_no)
+    )
+    from pg_temp.rebuilt as b
+    where b.place = 'outcome' and not b.has_outcome;
+
+    delete from duebook.due as d
+    using pg_temp.rebuilt as b
+    where b.account_id = d.account_id and b.intent_id = d.intent_id and b.place <> 'due';
+    delete from duebook.held as h
+    using pg_temp.rebuilt as b
+    where b.account_id = h.account_id and b.intent_id = h.intent_id and b.place <> 'held';
+    delete from duebook.in_doubt as u
+    using pg_temp.rebuilt as b
+    where b.account_id = u.account_id and b.intent_id = u.intent_id and b.place <> 'in_doubt';
+    delete from duebook.proposed as p
+    using pg_temp.rebuilt as b
+    where b.account_id = p.account_id and b.intent_id = p.intent_id and b.place <> 'proposed';
+
+    perform duebook.place_intents(
+        pg_catalog.array_agg(b.account_id), pg_catalog.array_agg(b.intent_id)
+    )
+    from pg_temp.rebuilt as b
+    where b.place in ('due', 'held', 'in_doubt', 'proposed') and b.place <> all(b.was);
+
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    select
+        p_by, 'rebuild', b.account_id, coalesce(b.operation_key, 'intent:' || b.intent_id),
+        pg_catalog.jsonb_build_object('was', b.was, 'place', b.place)
+    from pg_temp.rebuilt as b;
+    return query
+    select b.account_id, b.intent_id, b.operation_key, b.was, b.place
+    from pg_temp.rebuilt as b
+    order by b.account_id, b.intent_id;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.rebuild_moving(p_by text) IS 'Makes the moving tables again from the facts where they contradict them. Returns each intent that moved.';
 
 CREATE FUNCTION duebook.record_incident_intents(p_incident_id bigint) RETURNS bigint
     LANGUAGE sql
@@ -3459,6 +3796,9 @@ CREATE FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integer) RE
 declare
     v_suspicious_from integer;
     v_suspicious_upto integer;
+    v_sent_accounts text[];
+    v_sent_intents bigint[];
+    v_sent_attempts integer[];
 begin
     -- Something was in I/O, or else the window that would have come next did not open.
     select coalesce(pg_catalog.min(w.ordinal) - 1, p_batch.mark) into v_suspicious_from
@@ -3475,9 +3815,47 @@ begin
                 and r.attempt_no = w.attempt_no
         );
     v_suspicious_upto := case
+        -- Internal acts open no window: what has no result was not done, and nothing left.
+        when p_batch.channel = 'internal' then v_suspicious_from
         when v_suspicious_from < p_batch.mark then p_batch.mark
         else v_suspicious_from + p_window
     end;
+
+    -- A late answer that came while this batch held the key waited for its end.
+    select
+        pg_catalog.array_agg(s.account_id),
+        pg_catalog.array_agg(s.intent_id),
+        pg_catalog.array_agg(s.attempt_no)
+    into v_sent_accounts, v_sent_intents, v_sent_attempts
+    from unnest(p_batch.account_ids, p_batch.intent_ids, p_batch.attempt_nos)
+        as w (account_id, intent_id, attempt_no)
+    cross join lateral (
+        select
+            r.account_id,
+            r.intent_id,
+            r.attempt_no
+        from duebook.attempt_result as r
+        where
+            r.account_id = w.account_id
+            and r.intent_id = w.intent_id
+            and r.attempt_no < w.attempt_no
+            and r.result = 'sent'
+        order by r.attempt_no
+        limit 1
+    ) as s
+    where
+        w.attempt_no > 1
+        and not exists (
+            select
+            from duebook.attempt_result as r
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no
+        );
+    if v_sent_accounts is not null then
+        perform duebook.append_outcomes(v_sent_accounts, v_sent_intents, v_sent_attempts);
+    end if;
 
     return query
     with unresulted as materialized (
@@ -4310,6 +4688,7 @@ declare
     v_now timestamptz;
     v_state text;
     v_answer text;
+    v_is_told boolean;
 begin
     -- What it reserves never changes; resources are locked before holds.
     select h.* into v_hold
@@ -4362,7 +4741,7 @@ begin
         refunded_at = case when v_answer = 'refund' then v_now end
     where h.account_id = p_account_id and h.hold = p_hold;
     if v_answer = 'refund' then
-        perform duebook.promise_hold_refund(v_hold, p_payment_id, p_ownership, p_change);
+        v_is_told := duebook.promise_hold_refund(v_hold, p_payment_id, p_ownership, p_change);
     else
         update duebook.hold_resource as r
         set confirmed = r.confirmed + v_hold.quantity
@@ -4375,7 +4754,8 @@ begin
         duebook.hold_expiry_key(v_hold.hold, v_hold.expires_at),
         pg_catalog.jsonb_strip_nulls(
             pg_catalog.jsonb_build_object(
-                'answer', v_answer, 'payment_id', p_payment_id, 'run_id', p_change.run_id
+                'answer', v_answer, 'payment_id', p_payment_id, 'run_id', p_change.run_id,
+                'is_told', v_is_told
             )
         )
     );
@@ -7600,8 +7980,8 @@ GRANT ALL ON FUNCTION duebook.doubt_batches(p_look_up_from timestamp with time z
 REVOKE ALL ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_account text) TO duebook_app;
 
-REVOKE ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
+REVOKE ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold TO duebook_app;
 
@@ -7678,6 +8058,9 @@ GRANT ALL ON FUNCTION duebook.is_zone_name(p_zone text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.key_part(p_part text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.lock_hold_resource(p_resource text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.lock_hold_resource(p_resource text) TO duebook_app;
 
@@ -7706,6 +8089,9 @@ GRANT ALL ON FUNCTION duebook.pause_intents(p_scope text, p_name text, p_mode te
 REVOKE ALL ON FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.pause_mode(p_account_id text, p_kind text, p_channel text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.place_intents(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.place_intents(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.plain_date(p_text text, p_order text) TO duebook_app;
 
@@ -7728,6 +8114,9 @@ GRANT ALL ON FUNCTION duebook.put_schedule(p_account_id text, p_schedule text, p
 
 REVOKE ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.rebuild_moving(p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.rebuild_moving(p_by text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) TO duebook_app;

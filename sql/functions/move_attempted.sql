@@ -3,7 +3,8 @@
 --
 -- p_moves is an array of {account_id, intent_id, attempt_no, place, due_at, reason, detail, burns,
 -- look_up_from, retest_at}; due_at null keeps the due time. An intent that stands elsewhere already
--- is left there.
+-- is left there. One that an earlier attempt is known to have sent, by an answer that came late,
+-- neither waits nor is in doubt: it is due, and the next window's gate takes that answer over.
 create or replace function duebook.move_attempted(p_batch_id bigint, p_moves jsonb)
 returns void
 language sql
@@ -11,7 +12,29 @@ set search_path = ''
 as $$
     with moved as materialized (
         select
-            m.*,
+            m.account_id,
+            m.intent_id,
+            m.attempt_no,
+            m.due_at,
+            m.reason,
+            m.detail,
+            m.look_up_from,
+            m.retest_at,
+            case
+                when
+                    m.place in ('in_doubt', 'held')
+                    and m.attempt_no > 1
+                    and exists (
+                        select
+                        from duebook.attempt_result as r
+                        where
+                            r.account_id = m.account_id
+                            and r.intent_id = m.intent_id
+                            and r.attempt_no < m.attempt_no
+                            and r.result = 'sent'
+                    ) then 'due'
+                else m.place
+            end as place,
             a.due_at as was_due_at,
             i.kind,
             i.channel,

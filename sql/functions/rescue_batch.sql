@@ -4,7 +4,7 @@
 -- Below the mark without a result: the provider may have accepted, so due only where the channel
 -- recognises a repeat (safe_retry_until), else in doubt. The first window without a result is the
 -- suspicious one: what stood there in two rescued batches is claimed alone from then on, and is
--- poison after max_claims.
+-- poison after max_claims. What an earlier attempt is known to have sent meanwhile has ended.
 create or replace function duebook.rescue_batch(p_batch duebook.batch, p_window integer)
 returns table (back_in_due integer, in_doubt integer, held integer)
 language plpgsql
@@ -18,6 +18,9 @@ as $$
 declare
     v_suspicious_from integer;
     v_suspicious_upto integer;
+    v_sent_accounts text[];
+    v_sent_intents bigint[];
+    v_sent_attempts integer[];
 begin
     -- Something was in I/O, or else the window that would have come next did not open.
     select coalesce(pg_catalog.min(w.ordinal) - 1, p_batch.mark) into v_suspicious_from
@@ -39,6 +42,42 @@ begin
         when v_suspicious_from < p_batch.mark then p_batch.mark
         else v_suspicious_from + p_window
     end;
+
+    -- A late answer that came while this batch held the key waited for its end.
+    select
+        pg_catalog.array_agg(s.account_id),
+        pg_catalog.array_agg(s.intent_id),
+        pg_catalog.array_agg(s.attempt_no)
+    into v_sent_accounts, v_sent_intents, v_sent_attempts
+    from unnest(p_batch.account_ids, p_batch.intent_ids, p_batch.attempt_nos)
+        as w (account_id, intent_id, attempt_no)
+    cross join lateral (
+        select
+            r.account_id,
+            r.intent_id,
+            r.attempt_no
+        from duebook.attempt_result as r
+        where
+            r.account_id = w.account_id
+            and r.intent_id = w.intent_id
+            and r.attempt_no < w.attempt_no
+            and r.result = 'sent'
+        order by r.attempt_no
+        limit 1
+    ) as s
+    where
+        w.attempt_no > 1
+        and not exists (
+            select
+            from duebook.attempt_result as r
+            where
+                r.account_id = w.account_id
+                and r.intent_id = w.intent_id
+                and r.attempt_no = w.attempt_no
+        );
+    if v_sent_accounts is not null then
+        perform duebook.append_outcomes(v_sent_accounts, v_sent_intents, v_sent_attempts);
+    end if;
 
     return query
     with unresulted as materialized (

@@ -176,8 +176,7 @@ def _double(world: World) -> None:
 
 def _miscount(world: World, which: int) -> None:
     """Somebody meddles: a due row forgets how often it was claimed."""
-    key, _ = world.key(which)
-    world.miscount(key)
+    world.miscount(which)
 
 
 DEEDS: Final[dict[str, Callable[..., None]]] = {
@@ -246,6 +245,7 @@ def _scene(dice: random.Random) -> Iterator[Deed]:
         _work: 8,
         _die: 3,
         _be_late: 3,
+        _wake_first: 2,
         _race: 2,
         _break: 3,
         _meddle: 3,
@@ -291,6 +291,21 @@ def _be_late(dice: random.Random) -> list[Deed]:
         ("run", which, _steps(dice)),
         *([("cancel", _which(dice))] if dice.random() < 0.3 else []),
         ("to_rest", dice.choice((which, _which(dice)))),
+    ]
+
+
+def _wake_first(dice: random.Random) -> list[Deed]:
+    """The same, but the sleeper is in the middle of its flush when the other one rescues."""
+    sleeper, other = dice.choice((0, 0, _which(dice))), -1
+    return [
+        *([("sweep", _off(dice))] if dice.random() < 0.5 else []),
+        *[("to_send", sleeper)] * dice.randint(1, 5),
+        ("pass", dice.choice((130.0, 1000.0, 1000.0))),
+        ("run", sleeper, dice.randint(1, 8)),
+        ("sweep", _off(dice)),
+        ("run", other, dice.choice((8, 13, 21))),
+        ("run", sleeper, dice.randint(1, 9)),
+        ("run", other, dice.choice((1, 3, 8))),
     ]
 
 

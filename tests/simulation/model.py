@@ -40,6 +40,7 @@ class Window:
 
     ended: frozenset[str]
     asked: frozenset[str]
+    known: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -76,7 +77,8 @@ class Model:
         """What a sender may know at this moment."""
         ended = frozenset(key for key, at in self.standing.items() if at.outcome is not None)
         silenced = {key for key, account in self.account_of.items() if account in self.silenced}
-        return Window(ended, frozenset(self.asked | silenced))
+        known = frozenset(key for key, at in self.standing.items() if at.known_sent)
+        return Window(ended, frozenset(self.asked | silenced), known)
 
     def start_send(self, key: str, window: Window | None) -> None:
         """A sender hands a key to the provider."""
@@ -88,6 +90,15 @@ class Model:
             self.fail(f"{key}: sent, and its end was there when the window opened")
         elif key in window.asked:
             self.fail(f"{key}: sent, and it was to be ended before the window opened")
+        elif key in window.known and not self.pardoned[key]:
+            self.fail(f"{key}: sent again, and it was known to be sent")
+
+    def see_late(self, keys: set[str], standing: Mapping[str, Standing]) -> None:
+        """A sender that had lost its batch has told that these were accepted."""
+        for key in keys:
+            place = standing[key].places
+            if place in (("due",), ("in_doubt",), ("held",)):
+                self.fail(f"{key}: a late answer says sent, and it stands in {place[0]}")
 
     def accept(self, key: str) -> None:
         """The provider takes a message that it does not recognise."""

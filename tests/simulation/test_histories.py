@@ -6,24 +6,40 @@ A failing seed prints its shortest history; `DUEBOOK_HISTORY=<seed>` plays one s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 
-from tests.simulation.histories import draw, explain_fault, fault_of
-from tests.simulation.world import World
+from tests.simulation.histories import History, draw, explain_fault, fault_of
+from tests.simulation.world import Setup, World
 
 pytestmark = pytest.mark.slow
 
-FEW, MANY = 250, 10_000
-
-
-@pytest.fixture
-def world(database_url: str) -> Iterator[World]:
-    made = World(database_url)
-    with made.entered():
-        yield made
-    made.close()
+FEW, MANY, PARTS = 250, 10_000, 8
+# The shortest form of each history that once broke something.
+BROKE: dict[str, History] = {
+    "an answer comes late while a repeat is in a batch that dies": History(
+        seed=67,
+        setup=Setup(batch_size=2, window=1, channel="echo", tokens=None, promised=5),
+        deeds=(
+            ("sweep", -54.0),
+            ("to_send", 0),
+            ("pass", 1000.0),
+            ("sweep", 600.0),
+            ("run", 0, 2),
+            ("run", -1, 8),
+            ("run", 1, 21),
+            ("run", 5, 13),
+            ("run", 5, 34),
+            ("opt_out", 5),
+            ("lose", 5, 0),
+            ("run", 5, 34),
+            ("to_send", 0),
+            ("crash", 0),
+            ("pass", 12000.0),
+        ),
+    ),
+}
 
 
 def play_all(world: World, seeds: Iterable[int]) -> None:
@@ -34,7 +50,19 @@ def play_all(world: World, seeds: Iterable[int]) -> None:
             pytest.fail(explain_fault(world, history, fault))
 
 
+@pytest.mark.parametrize("history", BROKE.values(), ids=BROKE)
+def test_what_broke_once_holds(world: World, history: History) -> None:
+    assert fault_of(world, history) is None
+
+
 @pytest.mark.timeout(300)
 def test_no_history_breaks_a_promise(world: World) -> None:
     chosen = os.environ.get("DUEBOOK_HISTORY")
     play_all(world, [int(chosen)] if chosen else range(FEW))
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(6000)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ten_thousand_histories_break_no_promise(world: World, part: int) -> None:
+    play_all(world, range(FEW + part, MANY, PARTS))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Generator
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 from psycopg import pq
@@ -38,7 +38,7 @@ class Wire(psycopg.Connection[Any]):
         """Whether it holds a transaction open, or a statement runs."""
         return self.pgconn.transaction_status != pq.TransactionStatus.IDLE
 
-    def execute(  # type: ignore[override]
+    def execute(
         self,
         statement: Any,
         params: Any = None,
@@ -196,7 +196,7 @@ def open_wire(url: str) -> Wire:
         " -c application_name=duebook-simulation"
     )
     wire = Wire.connect(dsn, password=password, options=options, autocommit=True)
-    return cast("Wire", wire)
+    return wire
 
 
 def opener(url: str) -> Callable[[], Wire]:

@@ -39,6 +39,7 @@ from tests.simulation.wires import LOST, Pool, Wire, opener
 LEASE = timedelta(seconds=120)
 MAX_AGE = timedelta(minutes=15)
 ACCOUNTS = 4
+_TOLERANCE = timedelta(seconds=20)
 MOST_SWEEPS = 3
 CHANNELS = ("noop", "echo")
 # A history makes intents without reconciliation, and its clock jumps while a sender thinks.
@@ -126,6 +127,8 @@ class World:
         self._settle()
         self._bury()
         self.model.see(self._standing())
+        for action in self.conn.execute("select action from sim.alarm").fetchall():
+            self.model.fail(f"the product was surprised: {action[0]}")
         if self.model.faults:
             raise ViolationError("; ".join(self.model.faults))
 
@@ -297,6 +300,7 @@ class World:
         cursor.scroll(0, mode="absolute")
         if wire.actor is not None and row is not None and row[0] is not None:
             wire.actor.seen["has_claimed"] = True
+            wire.actor.seen["lease_ends"] = self.clock + LEASE.total_seconds()
         disturbed = any(each is not wire.actor and not each.is_idle for each in self.actors)
         if row is None or disturbed or self.setup.tokens is not None or params["alone"]:
             return
@@ -332,16 +336,30 @@ class World:
         return flushed
 
     def _see_flush(self, actor: Actor, flush: Flush, flushed: Flushed) -> None:
+        lease_ends = actor.seen.get("lease_ends", 0.0)
         if flushed.window is not None:
-            actor.seen["lease_ends"] = self.clock + flushed.window.lease_left.total_seconds()
+            lease_left = flushed.window.lease_left
+            actor.seen["lease_ends"] = self.clock + lease_left.total_seconds()
+            if flush.renews and lease_left < min(LEASE, flushed.window.age_left) - _TOLERANCE:
+                self.model.fail(f"a lease was renewed to {lease_left}")
+        keys = {"id": flush.batch_id, "token": flush.token}
         row = self.conn.execute(
-            "select flush_no from duebook.batch where batch_id = %(id)s and token = %(token)s"
-            " union all select flush_no from duebook.batch_ended"
-            " where batch_id = %(id)s and token = %(token)s and how = 'finished'",
-            {"id": flush.batch_id, "token": flush.token},
+            "select flush_no, 'live' from duebook.batch"
+            " where batch_id = %(id)s and token = %(token)s"
+            " union all select flush_no, how from duebook.batch_ended"
+            " where batch_id = %(id)s and token = %(token)s",
+            keys,
         ).fetchone()
-        if row is not None and not flushed.is_gone and row[0] != flush.follows + 1:
+        how = "lost" if row is None else row[1]
+        if row is not None and how in ("live", "finished") and row[0] != flush.follows + 1:
             self.model.fail(f"flush {flush.follows + 1} was counted as {row[0]}")
+        if how not in ("live", "finished", "lost") and lease_ends > self.clock:
+            self.model.fail(f"a batch was {how} within its lease")
+        if flushed.is_gone and how != "finished":
+            answered = {
+                ending.row.operation_key for ending in flush.endings if ending.result == "sent"
+            }
+            self.model.see_late({key for key in answered if key}, self._standing())
 
     def _lose_claim(self, wire: Wire) -> bool:
         """The server fails over to a replica that lacks the claim which is being committed."""
@@ -379,20 +397,25 @@ class World:
         keys = list(self.model.account_of.items())
         return keys[which * 7 % len(keys)]
 
-    def miscount(self, key: str) -> None:
-        """A due row forgets its last claim, unless somebody holds it."""
+    def miscount(self, which: int) -> None:
+        """A due row that was claimed before forgets its last claim, unless somebody holds it."""
         self.conn.execute(
             """
+            with claimed as materialized (
+                select d.ctid, row_number() over (order by d.intent_id) - 1 as n
+                from duebook.due as d
+                where d.claims > 0
+            )
             update duebook.due as d set claims = d.claims - 1
-            where d.claims > 0 and d.ctid in (
+            where d.ctid in (
                 select x.ctid
                 from duebook.due as x
-                inner join duebook.intent as i using (account_id, intent_id)
-                where i.operation_key = %s
+                inner join claimed as c on x.ctid = c.ctid
+                where c.n = %s %% (select greatest(count(*), 1) from claimed)
                 for update of x skip locked
             )
             """,
-            [key],
+            [which],
         )
 
     def fail_over_at_claim(self, actor: Actor) -> None:

@@ -136,3 +136,13 @@ left join duebook.in_doubt as u using (account_id, intent_id)
 left join duebook.held as h using (account_id, intent_id)
 left join duebook.outcome as o
     on i.account_id = o.account_id and i.operation_key = o.operation_key;
+
+-- What the product notes when it meets a state that no history may lead to.
+create view sim.alarm as
+select e.action
+from duebook.audit_event as e
+where e.action in ('refuse_second_result', 'drop_duplicate_due', 'leave_intent')
+union all
+select 'dismantle_batch'
+from duebook.batch_ended as e
+where e.how = 'dismantled';
