@@ -163,6 +163,35 @@ def test_airflow_can_store_it_and_make_it_again(trigger: DueTrigger) -> None:
     assert again.serialize() == (path, arguments)
 
 
+def test_a_received_event_wakes_its_readers_at_once_and_a_postponed_one_when_its_wait_ends(
+    trigger: DueTrigger, conn: psycopg.Connection[TupleRow]
+) -> None:
+    from duebook.airflow.triggers import EventTrigger
+
+    events = EventTrigger(**trigger.serialize()[1])
+    assert events.serialize()[0].endswith(".EventTrigger")
+    receive = """
+        insert into duebook.pending_event (provider_account, event_id, endpoint, not_before)
+        values ('stripe', %s, 'stripe', clock_timestamp() + %s * interval '1 second')
+    """
+
+    async def scenario() -> None:
+        async with wakes_of(events) as wakes:
+            put_due(conn, 1, in_seconds=0.0)
+            assert await wakes.none()
+            conn.execute(receive, ["evt_1", 0])
+            await wakes.next()
+            assert await wakes.none()
+            conn.execute(receive, ["evt_2", 1.5])
+            await wakes.next()
+            row = conn.execute(
+                "select max(not_before) <= clock_timestamp() from duebook.pending_event"
+            ).fetchone()
+            assert row == (True,)
+
+    asyncio.run(scenario())
+
+
 def test_a_look_reads_a_row_a_probe_of_the_index_at_any_size(
     conn: psycopg.Connection[TupleRow],
 ) -> None:
