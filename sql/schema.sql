@@ -496,7 +496,8 @@ declare
     v_size integer;
     v_set_aside integer := 0;
 begin
-    if p_due_offset <> interval '0' and not exists (
+    -- Into the past it can only leave rows out.
+    if p_due_offset > interval '0' and not exists (
         select from duebook.environment as e where e.is_test
     ) then
         raise exception 'a shifted clock is refused outside a database marked as test'
@@ -3486,6 +3487,22 @@ begin
     )
     from pg_temp.rebuilt as b
     where b.place in ('due', 'held', 'in_doubt', 'proposed') and b.place <> all(b.was);
+
+    -- A batch that is gone without a word has ended here.
+    insert into duebook.batch_ended (batch_id, token, sender, how, flush_no, size, claimed_at)
+    select
+        a.batch_id, pg_catalog.gen_random_uuid(), 'rebuild', 'dismantled', 0,
+        pg_catalog.count(*), pg_catalog.max(a.claimed_at)
+    from pg_temp.rebuilt as b
+    inner join duebook.in_doubt as u on b.account_id = u.account_id and b.intent_id = u.intent_id
+    inner join duebook.attempt as a
+        on
+            u.account_id = a.account_id
+            and u.intent_id = a.intent_id
+            and u.attempt_no = a.attempt_no
+    where not exists (select from duebook.batch as l where l.batch_id = a.batch_id)
+    group by a.batch_id
+    on conflict do nothing;
 
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
     select

@@ -1,9 +1,10 @@
--- Puts occurrences that were just written in doubt when they were due before a restore was
--- accepted: they may have been written, and sent, in what the restore took back. Called in the
+-- Puts occurrences that were written since a restore was accepted in doubt when they were due
+-- before: they may have been written, and sent, in what the restore took back. Called in the
 -- transaction that writes them; returns how many.
 create or replace function duebook.doubt_lost_occurrences(
     p_account_ids text[],
-    p_intent_ids bigint[]
+    p_schedules text[],
+    p_nominal_ons date[]
 ) returns integer
 language plpgsql
 set search_path = ''
@@ -26,11 +27,19 @@ begin
             v_restore.batch_id, v_restore.accepted_at
         )
     into v_doubtful
-    from unnest(p_account_ids, p_intent_ids) as g (account_id, intent_id)
-    inner join duebook.intent as i on g.account_id = i.account_id and g.intent_id = i.intent_id
-    where i.notify_at <= v_restore.accepted_at and i.channel <> 'internal';
+    from unnest(p_account_ids, p_schedules, p_nominal_ons) as g (account_id, schedule, nominal_on)
+    inner join duebook.occurrence as c
+        on
+            g.account_id = c.account_id
+            and g.schedule = c.schedule
+            and g.nominal_on = c.nominal_on
+    inner join duebook.intent as i on c.account_id = i.account_id and c.intent_id = i.intent_id
+    where
+        i.notify_at <= v_restore.accepted_at
+        and i.created_at > v_restore.accepted_at
+        and i.channel <> 'internal';
     return v_doubtful;
 end;
 $$;
-comment on function duebook.doubt_lost_occurrences(text[], bigint[]) is
+comment on function duebook.doubt_lost_occurrences(text[], text[], date[]) is
 'Puts just written occurrences that were due before a restore was accepted in doubt. Returns how many.';

@@ -16,6 +16,7 @@ restore_app = typer.Typer(no_args_is_help=True, help="After a database was copie
 def register(app: typer.Typer) -> None:
     """Add the commands of this area."""
     app.add_typer(restore_app, name="restore")
+    app.command()(rebuild)
 
 
 @restore_app.command("accept")
@@ -58,6 +59,42 @@ def restore_accept(
         dry_run=dry_run,
     )
     session.show(accept(connect, request), render_accept)
+
+
+def rebuild(
+    apply: Annotated[
+        bool, typer.Option("--apply/--dry-run", help="Change the tables, or only say how.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the moving tables again from the facts, where they contradict them.
+
+    --apply is refused while an incident is open. Exits 1 when a dry run found something to change.
+    """
+    from duebook.services.operate import require_no_incident
+    from duebook.services.rebuild import rebuild as rebuild_moving
+
+    session = open_session(as_json)
+    connect = session.connect()
+    if apply:
+        require_no_incident(connect, "rebuild --apply")
+    document = rebuild_moving(connect, by=session.settings.operator, apply=apply)
+    session.show(document, render_rebuild)
+    raise typer.Exit(1 if document["moves"] and not apply else 0)
+
+
+def render_rebuild(document: dict[str, Any], console: Console) -> None:
+    """How many intents go from where to where."""
+    if not document["moves"]:
+        console.print("every intent stands where its facts say: nothing to rebuild")
+        return
+    done = "moved" if document["applied"] else "would move (run it with --apply)"
+    console.print(f"{document['intents']} intents {done}")
+    table = Table("stood in", "belongs in", "intents", "for example")
+    for move in document["moves"]:
+        was = ", ".join(move["was"]) or "no place"
+        table.add_row(was, move["place"], str(move["intents"]), move["keys"][0])
+    console.print(table)
 
 
 def render_accept(document: dict[str, Any], console: Console) -> None:

@@ -354,4 +354,12 @@ def _write(conn: psycopg.Connection[Any], draft: _Draft) -> int:
             "rule_versions": draft.rule_versions,
         },
     ).fetchone()
+    conn.execute(
+        query("doubt_lost_occurrences"),
+        {
+            "account_ids": draft.account_ids,
+            "schedules": draft.schedules,
+            "nominal_ons": draft.nominal_ons,
+        },
+    )
     return 0 if row is None else int(row[0])
