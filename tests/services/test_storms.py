@@ -218,6 +218,6 @@ class TestFairnessAtFullSize:
                 gaps[number - served.get(account, 0)] += 1
                 served[account] = number
         assert len(served) == 5_000
-        # 500 accounts a claim: a round is ten claims. Claims that run at once visit the same accounts,
-        # so that each sender makes a round of its own; none makes more than two meanwhile.
+        # 500 accounts a claim: a round is ten claims. Claims that run at once visit the same
+        # accounts, so each sender makes rounds of its own: none makes more than two meanwhile.
         assert max(gaps) <= 20 * claimers
