@@ -287,6 +287,8 @@ def _places(document: Document, console: Console) -> None:
         _fields(console, "backlog", text, style=CARE)
     elif document["next_due_at"]:
         _fields(console, "next due", _moment(document["next_due_at"]))
+    if document["events"]["pending"]:
+        _fields(console, "events", f"{document['events']['pending']:,} received, not read yet")
     claimed = document.get("last_claim_at")
     _fields(console, "last claim", _moment(claimed) if claimed else "never")
 

@@ -165,3 +165,23 @@ def test_no_address_and_no_amount_is_told(connect: Connect) -> None:
     assert "secret.person" not in document
     assert "1234567891" not in document
     assert "12,345,678" not in document
+
+
+def test_received_events_that_wait_too_long_or_were_given_up_need_a_look(empty: Connect) -> None:
+    with empty() as conn:
+        conn.execute(
+            """
+            insert into duebook.pending_event (provider_account, event_id, endpoint, queued_at)
+            select 'stripe', 'evt_' || n, 'stripe', clock_timestamp() - n * interval '20 minutes'
+            from generate_series(1, 2) as n
+            """
+        )
+        conn.execute(
+            "insert into duebook.event_effect (provider_account, event_id, effect)"
+            " values ('stripe', 'evt_9', 'given_up')"
+        )
+    found = status(empty, None)
+    assert (found.events["pending"], found.events["given_up"]) == (2, 1)
+    assert found.events["oldest_s"] >= 40 * 60
+    assert "2 received events not read again yet, the oldest for 40 min" in needs(found)
+    assert "1 received event given up since the last full run" in needs(found)

@@ -24,6 +24,8 @@ AirflowProbe = Callable[[], Mapping[str, bool]]
 
 # A nightly run that takes its time is not late; one that was left out is.
 STALE_AFTER: Final = timedelta(hours=26)
+# A provider that was away for a moment, or a run that held the account, is over by then.
+UNREAD_AFTER: Final = timedelta(minutes=30)
 # Two sweeps may pass before due work that waits is worth a look.
 LATE_AFTER: Final = timedelta(minutes=5)
 NEEDED_DAGS: Final = ("nightly_reconciliation", "due_sweep")
@@ -65,6 +67,7 @@ class Status:
     batches: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
     pauses: Sequence[Mapping[str, Any]]
+    events: Mapping[str, Any]
     dags: DagStates
     needs: Sequence[Need]
 
@@ -82,6 +85,7 @@ class Status:
                 "batches": self.batches,
                 "channels": self.channels,
                 "pauses": self.pauses,
+                "events": self.events,
                 "dags": self.dags.paused if self.dags.known else None,
                 "dags_unknown_because": self.dags.reason,
                 "needs": [need.to_json() for need in self.needs],
@@ -119,6 +123,7 @@ def status(
         batches=facts.batches,
         channels=facts.channels,
         pauses=facts.pauses,
+        events=_events(facts),
         dags=dags,
         needs=tuple(_needs(facts, config, dags)),
     )
@@ -147,6 +152,7 @@ class _Facts:
     batches: list[DictRow]
     channels: list[DictRow]
     pauses: list[DictRow]
+    events: DictRow
 
     @property
     def now(self) -> datetime:
@@ -171,6 +177,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             batches=rows("list_live_batches", row_limit=BATCH_LIMIT),
             channels=rows("list_channel_states"),
             pauses=rows("list_pauses"),
+            events=rows("read_event_state")[0],
         )
 
 
@@ -200,6 +207,15 @@ def _backlog(facts: _Facts) -> dict[str, Any]:
     }
 
 
+def _events(facts: _Facts) -> dict[str, Any]:
+    oldest = facts.events["oldest_queued_at"]
+    return {
+        "pending": facts.events["pending"],
+        "oldest_s": None if oldest is None else int((facts.now - oldest).total_seconds()),
+        "given_up": facts.events["given_up"],
+    }
+
+
 def _needs(facts: _Facts, config: Config | None, dags: DagStates) -> Iterable[Need]:
     if facts.environment["refusal"]:
         yield Need(
@@ -208,7 +224,24 @@ def _needs(facts: _Facts, config: Config | None, dags: DagStates) -> Iterable[Ne
         )
     yield from _dag_needs(dags)
     yield from _account_needs(facts, config)
+    yield from _event_needs(facts)
     yield from _sending_needs(facts)
+
+
+def _event_needs(facts: _Facts) -> Iterable[Need]:
+    oldest = facts.events["oldest_queued_at"]
+    if oldest is not None and facts.now - oldest > UNREAD_AFTER:
+        yield Need(
+            f"{counted(facts.events['pending'], 'received event')} not read again yet, the oldest "
+            f"for {span(facts.now - oldest)}",
+            "see that the DAG provider_events runs, or run `duebook events`",
+        )
+    if facts.events["given_up"]:
+        yield Need(
+            f"{counted(facts.events['given_up'], 'received event')} given up since the last full "
+            "run: what they are about is known only after the next",
+            "read duebook.event_effect where effect = 'given_up', or run `duebook reconcile`",
+        )
 
 
 def _dag_needs(dags: DagStates) -> Iterable[Need]:
