@@ -90,6 +90,7 @@ STATUS: dict[str, Any] = {
     },
     "backlog": 7,
     "oldest_due_s": 420,
+    "events": {"pending": 3, "oldest_s": 60, "given_up": 0},
     "next_due_at": None,
     "last_claim_at": None,
     "batches": [
