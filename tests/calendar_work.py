@@ -121,3 +121,8 @@ def clock(conn: Conn) -> datetime:
     assert row is not None
     now: datetime = row[0]
     return now.astimezone(UTC)
+
+
+def far_time(conn: Conn) -> time:
+    """A local time of UTC that is hours away, so that no test meets it while it runs."""
+    return time(0, 30) if 6 <= clock(conn).hour < 18 else time(12)

@@ -8,12 +8,21 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.calendar_work import add_reminders, backdate, clock, put, run_passes, written
+from tests.calendar_work import (
+    add_reminders,
+    backdate,
+    clock,
+    far_time,
+    put,
+    run_passes,
+    written,
+)
 from tests.due_work import places, value
 
 Conn = psycopg.Connection[Any]
 
 
+EVERY_DAY = [1, 2, 3, 4, 5, 6, 7]
 BAD: list[tuple[str, dict[str, Any]]] = [
     ("account_id", {"account_id": ""}),
     ("schedule", {"schedule": "a\nb"}),
@@ -59,7 +68,7 @@ def _kind(conn: Conn) -> None:
 
 class TestWriting:
     def test_a_put_writes_no_intent_and_a_pass_what_is_ahead(self, conn: Conn) -> None:
-        assert put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7]) == "put"
+        assert put(conn, weekdays=EVERY_DAY) == "put"
         assert places(conn) == {}
         assert sum(each.written for each in run_passes(conn)) == 7
         assert places(conn) == {"due": 7}
@@ -70,7 +79,7 @@ class TestWriting:
         assert last <= now + timedelta(days=7)
 
     def test_an_outage_of_thirty_days_is_written_oldest_first(self, conn: Conn) -> None:
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7])
+        put(conn, weekdays=EVERY_DAY)
         backdate(conn, timedelta(days=30))
         reports = run_passes(conn, most=4)
         assert max(each.written for each in reports) <= 4
@@ -80,8 +89,8 @@ class TestWriting:
         assert places(conn) == {"due": 37}
 
     def test_the_oldest_schedule_is_written_before_the_others(self, conn: Conn) -> None:
-        put(conn, "young", weekdays=[1, 2, 3, 4, 5, 6, 7])
-        put(conn, "old", weekdays=[1, 2, 3, 4, 5, 6, 7])
+        put(conn, "young", weekdays=EVERY_DAY)
+        put(conn, "old", weekdays=EVERY_DAY)
         backdate(conn, timedelta(days=10), "young")
         backdate(conn, timedelta(days=60), "old")
         run_passes(conn, most=5)
@@ -96,7 +105,7 @@ class TestWriting:
     def test_what_was_due_before_the_put_is_no_promise(self, conn: Conn) -> None:
         now = clock(conn)
         earlier = (now - timedelta(minutes=5)).time().replace(second=0, microsecond=0)
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7], wall_time=earlier)
+        put(conn, weekdays=EVERY_DAY, wall_time=earlier)
         run_passes(conn)
         assert written(conn)[0] > (now - timedelta(minutes=5)).date()
 
@@ -104,14 +113,14 @@ class TestWriting:
         put(
             conn,
             "counted",
-            weekdays=[1, 2, 3, 4, 5, 6, 7],
+            weekdays=EVERY_DAY,
             count=3,
             starts_on=clock(conn).date() - timedelta(days=20),
         )
         put(
             conn,
             "ended",
-            weekdays=[1, 2, 3, 4, 5, 6, 7],
+            weekdays=EVERY_DAY,
             ends_on=clock(conn).date() - timedelta(days=17),
             starts_on=clock(conn).date() - timedelta(days=20),
         )
@@ -152,7 +161,7 @@ class TestWriting:
         assert weekend == 0
 
     def test_a_switched_off_kind_waits(self, conn: Conn) -> None:
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7])
+        put(conn, weekdays=EVERY_DAY)
         conn.execute("update duebook.intent_kind set enabled = false")
         assert sum(each.written for each in run_passes(conn)) == 0
         conn.execute("update duebook.intent_kind set enabled = true")
@@ -166,7 +175,7 @@ class TestWriting:
         assert written(conn, "good")
 
     def test_the_four_facts_are_in_the_report(self, conn: Conn) -> None:
-        put(conn, zone="America/New_York", wall_time=time(2, 30), weekdays=[1, 2, 3, 4, 5, 6, 7])
+        put(conn, zone="America/New_York", wall_time=time(2, 30), weekdays=EVERY_DAY)
         backdate(conn, timedelta(days=300))
         run_passes(conn)
         row = conn.execute(
@@ -222,7 +231,7 @@ class TestPutting:
 
 class TestCancelling:
     def test_what_waits_ends_and_nothing_more_is_written(self, conn: Conn) -> None:
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7])
+        put(conn, weekdays=EVERY_DAY)
         run_passes(conn)
         row = conn.execute(
             "select * from duebook.cancel_schedule('acct', 'rent', 'moved out', 'me')"
@@ -266,16 +275,18 @@ class TestEditing:
         assert "title" not in str(detail)
 
     def test_another_time_moves_what_waits(self, conn: Conn) -> None:
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7], wall_time=time(23, 58))
+        wall_time = far_time(conn)
+        put(conn, weekdays=EVERY_DAY, wall_time=wall_time)
         run_passes(conn)
         before = dict(conn.execute("select nominal_on, due_at from duebook.occurrence").fetchall())
         assert (
-            put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7], wall_time=time(23, 59), replace=True)
+            put(conn, weekdays=EVERY_DAY, wall_time=wall_time.replace(minute=45), replace=True)
             == "edited"
         )
         run_passes(conn)
         after = dict(conn.execute("select nominal_on, due_at from duebook.occurrence").fetchall())
-        assert {day: due_at - timedelta(minutes=1) for day, due_at in after.items()} == before
+        shift = timedelta(minutes=45 - wall_time.minute)
+        assert {day: due_at - shift for day, due_at in after.items()} == before
         changes = conn.execute("select due_at, reason from duebook.intent_change").fetchall()
         assert {reason for _, reason in changes} == {"edited"}
         assert {due_at for due_at, _ in changes} == set(after.values())
@@ -285,7 +296,11 @@ class TestEditing:
             " using (account_id, intent_id, due_at)",
         ) == len(before)
         assert (
-            value(conn, "select count(*) from duebook.intent where intended_local::time <> '23:59'")
+            value(
+                conn,
+                "select count(*) from duebook.intent where intended_local::time <> %s",
+                wall_time.replace(minute=45),
+            )
             == 0
         )
         assert value(conn, "select count(*) from duebook.schedule where edited_at is not null") == 0
@@ -320,9 +335,9 @@ class TestEditing:
     def test_dates_of_the_old_rule_from_before_the_edit_are_still_promised(
         self, conn: Conn
     ) -> None:
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7])
+        put(conn, weekdays=EVERY_DAY)
         backdate(conn, timedelta(days=20))
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7], wall_time=time(10), replace=True)
+        put(conn, weekdays=EVERY_DAY, wall_time=time(10), replace=True)
         now = clock(conn)
         for report in run_passes(conn, most=3):
             assert report.written <= 3
@@ -339,15 +354,16 @@ class TestEditing:
         places(conn)
 
     def test_what_was_put_off_is_not_called_earlier_again(self, conn: Conn) -> None:
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7], wall_time=time(23, 58))
+        wall_time = far_time(conn)
+        put(conn, weekdays=EVERY_DAY, wall_time=wall_time)
         run_passes(conn)
         conn.execute("update duebook.due set due_at = due_at + interval '5 hours'")
-        put(conn, weekdays=[1, 2, 3, 4, 5, 6, 7], wall_time=time(23, 59), replace=True)
+        put(conn, weekdays=EVERY_DAY, wall_time=wall_time.replace(minute=45), replace=True)
         run_passes(conn)
         off = value(
             conn,
             "select count(*) from duebook.due join duebook.occurrence using (account_id, intent_id)"
-            " where due.due_at <> occurrence.due_at + interval '4 hours 59 minutes'",
+            " where due.due_at <= occurrence.due_at + interval '4 hours'",
         )
         assert off == 0
 
