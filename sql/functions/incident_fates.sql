@@ -1,10 +1,13 @@
--- What became of each intent that an incident noted, as of now: the one place where it stands, why,
--- and when it goes on or ended.
+-- What became of each intent that an incident noted, as of p_as_of: the one place where it stands,
+-- why, and when it goes on or ended.
 --
 -- place: sent, done, expired (ended, with the outcome's reason); later (due at a later time, with
 -- the reason of the change), due (still, past its time), held, in_doubt (with their cause), batch
 -- (a sender has it), proposed, nowhere. Every look-up is by key, whatever the statistics say.
-create or replace function duebook.incident_fates(p_incident_id bigint)
+create or replace function duebook.incident_fates(
+    p_incident_id bigint,
+    p_as_of timestamptz
+)
 returns table (
     account_id text,
     intent_id bigint,
@@ -37,7 +40,7 @@ as $$
         coalesce(
             o.result,
             case
-                when d.due_at > now.at then 'later'
+                when d.due_at > p_as_of then 'later'
                 when d.due_at is not null then 'due'
                 when h.cause is not null then 'held'
                 when u.cause is not null then 'in_doubt'
@@ -51,7 +54,7 @@ as $$
             h.cause,
             u.cause,
             case
-                when d.due_at > now.at
+                when d.due_at > p_as_of
                     then (
                         select c.reason
                         from duebook.intent_change as c
@@ -63,7 +66,6 @@ as $$
         ),
         coalesce(o.ended_at, d.due_at, h.since, u.since, p.proposed_at)
     from duebook.incident_intent as n
-    cross join (select pg_catalog.clock_timestamp() as at) as now
     left join lateral (
         select w.*
         from duebook.intent as w
@@ -106,5 +108,5 @@ as $$
     ) as p on true
     where n.incident_id = p_incident_id;
 $$;
-comment on function duebook.incident_fates(bigint) is
+comment on function duebook.incident_fates(bigint, timestamptz) is
 'What became of each intent that an incident noted: the place where it stands, why and since when.';

@@ -23,8 +23,8 @@ as $$
                 f.place = 'due'
                 and (f.stands_at <= f.was_due_at or f.stands_at < i.at - i.oldest_due_band)
             ) as differs
-        from duebook.incident_fates(p_incident_id) as f
-        cross join incident as i
+        from incident as i
+        cross join lateral duebook.incident_fates(p_incident_id, i.at) as f
     ),
     counted as (
         select

@@ -80,8 +80,8 @@ def incident_preview(
         typer.Option("--lift", help="A pause to be lifted too: all, kind:…, channel:…, account:…"),
     ] = None,
     longest: Annotated[
-        str, typer.Option("--longest", metavar="PT2M", help="Give up after so long.")
-    ] = "PT2M",
+        str, typer.Option("--longest", metavar="PT45S", help="Give up after so long.")
+    ] = "PT45S",
     as_json: AsJson = False,
 ) -> None:
     """Say what a resume would do now: so many sent, expired, coalesced, deferred, at what rate."""

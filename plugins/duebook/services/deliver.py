@@ -224,6 +224,11 @@ class Sender:
         """The most messages that a window of `channel` may hold."""
         return self._options.window_messages.get(channel, self._options.default_window)
 
+    @property
+    def due_offset(self) -> timedelta:
+        """How far the clock that decides what is due is shifted."""
+        return self._options.due_offset
+
     def transact(
         self,
         work: Callable[[psycopg.Connection[Any]], T],
@@ -284,7 +289,7 @@ class Sender:
             counts = self.counts
             counts.internal_batches += 1
             counts.claimed += batch.size
-            work = InternalBatch(batch.batch_id, batch.token, self._options.due_offset)
+            work = InternalBatch(batch.batch_id, batch.token, self.due_offset)
             finished = self.transact(work.finish)
             counts.done += finished.done
             counts.expired += finished.expired
@@ -319,7 +324,7 @@ class Sender:
                     "lease": options.lease,
                     "max_age": options.max_age,
                     "safe_retry_for": safe_retry_for,
-                    "due_offset": options.due_offset,
+                    "due_offset": self.due_offset,
                     "alone": alone,
                 },
                 prepare=True,
@@ -427,6 +432,8 @@ class Sender:
         if rules.environment_refusal is not None:
             self._close(batch)
             raise RefusedError(rules.environment_refusal)
+        if rules.sweep_paused_by is not None:
+            return False
         if rules.paused_until is not None and rules.paused_until > window.now:
             return False
         opened_at = boottime()

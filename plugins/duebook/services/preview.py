@@ -28,8 +28,9 @@ from duebook.services.deliver import BulkChannel, Sender, SenderOptions, T, boot
 from duebook.services.promise import CalendarReport, keep_calendar
 from duebook.services.sweep import Chores, SweepConfig, SweepRequest, send_all, sender_options
 
-# Each row that a preview has in hand is one that sweeps pass over meanwhile.
-LONGEST: Final = timedelta(minutes=2)
+# Sweeps pass over the rows that a preview has in hand, and wait for the paces and budgets that it
+# took: for 60 s at most (db.connect.Limits), so it ends before.
+LONGEST: Final = timedelta(seconds=45)
 _LONGEST_WAIT_MS: Final = 5_000
 _BATCH, _WINDOW = 5_000, 1_000
 _LEASE: Final = timedelta(hours=1)
@@ -183,7 +184,7 @@ def _rehearse(
     def is_over() -> bool:
         return boottime() >= ends_at
 
-    with _Rehearsal(conn, options, stand_ins, is_over) as sender:
+    with _Rehearsal(conn, as_of, options, stand_ins, is_over) as sender:
         _until_nothing_moves(sender, sweep_request, is_over)
     if is_over():
         raise UnavailableError(
@@ -229,18 +230,37 @@ def _policies(conn: psycopg.Connection[Any]) -> list[dict[str, Any]]:
 
 
 class _Rehearsal(Sender):
-    """A sender inside a transaction that is not its own: it neither commits nor reconnects."""
+    """A sender inside a transaction that is not its own: it neither commits nor reconnects.
+
+    What is due is decided as of its making, however long it takes: what it puts off into its own
+    next seconds it must not meet again.
+    """
 
     def __init__(
         self,
         conn: psycopg.Connection[Any],
+        as_of: datetime,
         options: SenderOptions,
         channels: Mapping[str, Channel],
         should_stop: Callable[[], bool],
     ) -> None:
         super().__init__(lambda: conn, options, channels, should_stop)
         self._given = conn
+        self._as_of = as_of
+        self._made_at = boottime()
         conn.execute(query("pin_plans"))
+
+    @property
+    def due_offset(self) -> timedelta:
+        """Back to when it was made."""
+        return timedelta(seconds=self._made_at - boottime())
+
+    def claim_and_send(self, channel: str, *, alone: bool = False) -> int:
+        """As every sender; what its passes released counts as due."""
+        self._given.execute(
+            query("bring_back_released"), {"channel": channel, "as_of": self._as_of}
+        )
+        return super().claim_and_send(channel, alone=alone)
 
     def transact(
         self,

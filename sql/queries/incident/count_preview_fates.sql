@@ -26,5 +26,5 @@ select
     end as minute,
     count(*) as intents,
     max(f.stands_at) filter (where f.place = 'later') as last_at
-from duebook.incident_fates(0) as f
+from duebook.incident_fates(0, :as_of::timestamptz) as f
 group by 1, 2, 3, 4;

@@ -16,7 +16,7 @@ fate as (
         count(*) filter (where f.place = 'later') as later,
         count(*) filter (where f.place = 'batch') as sending,
         max(f.stands_at) filter (where f.place = 'later') as last_at
-    from duebook.incident_fates(:incident_id::bigint) as f
+    from duebook.incident_fates(:incident_id::bigint, clock_timestamp()) as f
 )
 
 select
