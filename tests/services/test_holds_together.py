@@ -19,6 +19,7 @@ from tests.hold_work import HOUR, claim, confirm, create, endings, finish, make_
 
 Conn = psycopg.Connection[Any]
 ROUNDS = 64
+ISOLATIONS = ("read committed", "repeatable read", "serializable")
 
 
 @pytest.fixture
@@ -256,7 +257,21 @@ def test_two_creations_of_the_last_one_give_it_to_one(
     assert value(conn, "select count(*) from duebook.hold") == ROUNDS // 2
 
 
-@pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
+def test_a_creation_that_waited_counts_the_one_it_waited_for(
+    conn: Conn, other: Conn, pool: ThreadPoolExecutor
+) -> None:
+    for number, isolation in enumerate(ISOLATIONS, 1):
+        conn.execute("select duebook.set_hold_resource('room', %s)", [number])
+        other.execute(f"set default_transaction_isolation = '{isolation}'")
+        with conn.transaction():
+            create(conn, f"h{number}", resource="room")
+            waiting = pool.submit(create, other, "late", resource="room")
+            wait_until_blocked(conn, other, waiting)
+        with pytest.raises((errors.CheckViolation, errors.SerializationFailure)):
+            waiting.result(60)
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_a_late_confirmation_is_never_counted_as_room(
     conn: Conn, other: Conn, pool: ThreadPoolExecutor, isolation: str
 ) -> None:
