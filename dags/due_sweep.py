@@ -36,13 +36,16 @@ def due_sweep() -> None:
     def sweep() -> list[int]:
         """Rescue, claim and send one batch; returns the numbers of the senders still needed."""
         context = get_current_context()
+        tasks.refuse_replay(context["dag_run"])
         counts, further_senders = tasks.sweep_first(context["run_id"])
         context["ti"].xcom_push("counts", counts)
         return further_senders
 
     @task(map_index_template="sender {{ task.op_kwargs['sender'] }}")
     def send(sender: int) -> dict[str, Any]:
-        return tasks.sweep_more(sender, get_current_context()["run_id"])
+        context = get_current_context()
+        tasks.refuse_replay(context["dag_run"])
+        return tasks.sweep_more(sender, context["run_id"])
 
     send.expand(sender=sweep())
 

@@ -50,7 +50,9 @@ def nightly_reconciliation() -> None:
 
     @task(execution_timeout=timedelta(minutes=5))
     def accounts() -> list[str]:
-        return tasks.choose_accounts(get_current_context()["params"])
+        context = get_current_context()
+        tasks.refuse_replay(context["dag_run"])
+        return tasks.choose_accounts(context["params"])
 
     @task(
         map_index_template="{{ task.op_kwargs['account'] }}",
@@ -62,6 +64,7 @@ def nightly_reconciliation() -> None:
     )
     def reconcile(account: str) -> dict[str, Any]:
         context = get_current_context()
+        tasks.refuse_replay(context["dag_run"])
         counts = tasks.reconcile_account(account, context["params"], context["run_id"])
         context["outlet_events"][DUE].extra = counts
         return counts

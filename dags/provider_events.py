@@ -50,6 +50,7 @@ def provider_events() -> None:
     def read() -> dict[str, int]:
         """Claim what was received and is due, and read it from its provider; returns counts."""
         context = get_current_context()
+        tasks.refuse_replay(context["dag_run"])
         return tasks.read_events(context["params"], context["run_id"])
 
     read()

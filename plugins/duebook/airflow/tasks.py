@@ -18,6 +18,27 @@ from duebook.airflow.failures import one_clear_line
 log = logging.getLogger("duebook.airflow")
 
 ALL_ACCOUNTS = "all"
+# What Airflow starts by itself: from the clock, and from an asset event.
+OWN_RUN_TYPES = frozenset({"scheduled", "asset_triggered"})
+
+
+@one_clear_line()
+def refuse_replay(dag_run: Any) -> None:
+    """Fail a task of a run that somebody asked for while an incident is open, with its name.
+
+    Asked for are manual, backfill, operator-triggered and asset-materialization runs, and any run
+    that was cleared. What Airflow starts by its schedule or an asset event is not looked at.
+    """
+    run_type = str(getattr(dag_run.run_type, "value", dag_run.run_type))
+    if run_type in OWN_RUN_TYPES and not getattr(dag_run, "clear_number", None):
+        return
+    from duebook.airflow.hooks import connect_from_hook
+    from duebook.services import operate
+    from duebook.settings import load_settings
+
+    what = "a cleared run" if run_type in OWN_RUN_TYPES else f"a run of type {run_type}"
+    connect = connect_from_hook(load_settings().airflow_connection)
+    operate.require_no_incident(connect, what)
 
 
 @one_clear_line()
