@@ -1978,7 +1978,7 @@ $$;
 
 COMMENT ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) IS 'What a hold is at an instant: open, expired, confirmed, reheld, refunded or cancelled.';
 
-CREATE FUNCTION duebook.incident_fates(p_incident_id bigint) RETURNS TABLE(account_id text, intent_id bigint, operation_key text, kind text, channel text, subject text, was_due_at timestamp with time zone, place text, reason text, stands_at timestamp with time zone)
+CREATE FUNCTION duebook.incident_fates(p_incident_id bigint, p_as_of timestamp with time zone) RETURNS TABLE(account_id text, intent_id bigint, operation_key text, kind text, channel text, subject text, was_due_at timestamp with time zone, place text, reason text, stands_at timestamp with time zone)
     LANGUAGE sql STABLE
     SET search_path TO ''
     SET enable_seqscan TO 'off'
@@ -1998,7 +1998,7 @@ CREATE FUNCTION duebook.incident_fates(p_incident_id bigint) RETURNS TABLE(accou
         coalesce(
             o.result,
             case
-                when d.due_at > now.at then 'later'
+                when d.due_at > p_as_of then 'later'
                 when d.due_at is not null then 'due'
                 when h.cause is not null then 'held'
                 when u.cause is not null then 'in_doubt'
@@ -2012,7 +2012,7 @@ CREATE FUNCTION duebook.incident_fates(p_incident_id bigint) RETURNS TABLE(accou
             h.cause,
             u.cause,
             case
-                when d.due_at > now.at
+                when d.due_at > p_as_of
                     then (
                         select c.reason
                         from duebook.intent_change as c
@@ -2024,7 +2024,6 @@ CREATE FUNCTION duebook.incident_fates(p_incident_id bigint) RETURNS TABLE(accou
         ),
         coalesce(o.ended_at, d.due_at, h.since, u.since, p.proposed_at)
     from duebook.incident_intent as n
-    cross join (select pg_catalog.clock_timestamp() as at) as now
     left join lateral (
         select w.*
         from duebook.intent as w
@@ -2068,7 +2067,7 @@ CREATE FUNCTION duebook.incident_fates(p_incident_id bigint) RETURNS TABLE(accou
     where n.incident_id = p_incident_id;
 $$;
 
-COMMENT ON FUNCTION duebook.incident_fates(p_incident_id bigint) IS 'What became of each intent that an incident noted: the place where it stands, why and since when.';
+COMMENT ON FUNCTION duebook.incident_fates(p_incident_id bigint, p_as_of timestamp with time zone) IS 'What became of each intent that an incident noted: the place where it stands, why and since when.';
 
 CREATE FUNCTION duebook.incident_policies(p_incident_id bigint) RETURNS jsonb
     LANGUAGE sql STABLE
@@ -2151,8 +2150,8 @@ CREATE FUNCTION duebook.incident_report(p_incident_id bigint) RETURNS jsonb
                 f.place = 'due'
                 and (f.stands_at <= f.was_due_at or f.stands_at < i.at - i.oldest_due_band)
             ) as differs
-        from duebook.incident_fates(p_incident_id) as f
-        cross join incident as i
+        from incident as i
+        cross join lateral duebook.incident_fates(p_incident_id, i.at) as f
     ),
     counted as (
         select
@@ -7913,7 +7912,7 @@ CREATE INDEX retired_reference_by_import ON duebook.retired_reference USING btre
 
 CREATE INDEX schedule_by_missing_zone ON duebook.schedule USING btree (zone, account_id, schedule) WHERE (zone_missing_since IS NOT NULL);
 
-CREATE INDEX schedule_by_name ON duebook.schedule USING btree (schedule);
+CREATE INDEX schedule_by_name ON duebook.schedule USING btree (schedule, account_id);
 
 CREATE INDEX schedule_by_next ON duebook.schedule USING btree (next_at, account_id, schedule) WHERE ((next_at IS NOT NULL) AND (cancelled_at IS NULL));
 
@@ -8048,8 +8047,8 @@ REVOKE ALL ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp wi
 GRANT ALL ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) TO duebook_app;
 GRANT ALL ON FUNCTION duebook.hold_state(p_hold duebook.hold, p_at timestamp with time zone) TO duebook_analyst;
 
-REVOKE ALL ON FUNCTION duebook.incident_fates(p_incident_id bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION duebook.incident_fates(p_incident_id bigint) TO duebook_app;
+REVOKE ALL ON FUNCTION duebook.incident_fates(p_incident_id bigint, p_as_of timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.incident_fates(p_incident_id bigint, p_as_of timestamp with time zone) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.incident_policies(p_incident_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.incident_policies(p_incident_id bigint) TO duebook_app;

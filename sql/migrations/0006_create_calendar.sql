@@ -72,7 +72,7 @@ where edited_at is not null;
 create index schedule_by_missing_zone on duebook.schedule (zone, account_id, schedule)
 where zone_missing_since is not null;
 -- A person asks for a schedule by its name alone, and an operation key names no account.
-create index schedule_by_name on duebook.schedule (schedule);
+create index schedule_by_name on duebook.schedule (schedule, account_id);
 comment on table duebook.schedule is
 'A weekly or monthly rule in a named zone. Its occurrences are written ahead of their time by each sweep.';
 comment on column duebook.schedule.account_id is 'Customer account that is reminded.';
