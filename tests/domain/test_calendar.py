@@ -322,6 +322,12 @@ def test_the_count_is_kept_when_asked_for_what_is_after_a_date() -> None:
     ]
 
 
+def test_what_moved_forward_is_found_from_the_month_that_it_moved_into() -> None:
+    rule = monthly(nth=5, weekdays=(5,), absent="forward")
+    # February 2026 has no fifth Friday: it is 6 March.
+    assert take(rule, 1, after=date(2026, 3, 2))[0].nominal_on == date(2026, 3, 6)
+
+
 def test_a_rule_without_an_end_is_asked_about_the_far_future_at_once() -> None:
     rule = weekly(1, 3, every=3)
     first = take(rule, 1, after=date(8000, 1, 1))[0].nominal_on
@@ -376,6 +382,22 @@ def test_dates_that_a_shift_puts_together_are_one() -> None:
     ]
     assert [f"{one.nominal_on}" for one in found] == ["2026-04-02", "2026-04-09"]
     assert not any(one.is_shifted for one in found)
+
+
+def test_what_a_shift_put_together_stays_so_when_asked_from_the_middle() -> None:
+    rule = weekly(2, 7, business_shift="next", holiday_calendar="CN")
+    # A week of holidays: Sunday 4 October and Tuesday the 6th both move behind it.
+    after = [one.nominal_on for one in take(rule, 90) if one.nominal_on > date(2026, 10, 5)]
+    assert date(2026, 10, 6) not in after
+    assert take(rule, 1, after=date(2026, 10, 5))[0].nominal_on == after[0]
+
+
+def test_the_next_may_be_a_date_long_past_that_a_shift_put_off() -> None:
+    rule = monthly(1, business_shift="next", holiday_calendar="CN")
+    following = next_after(rule, utc("2026-10-07T12:00Z"))
+    assert following is not None
+    assert following.nominal_on == date(2026, 10, 1)
+    assert f"{following.intended_local:%F}" == "2026-10-08"
 
 
 def test_collapsed_dates_are_not_counted() -> None:
