@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("default")  # Airflow's own, on import
 
 # The tasks of each DAG that do something, with what they are called with.
-TASKS = [
+TASKS: list[tuple[str, str, dict[str, Any]]] = [
     ("due_sweep", "sweep", {}),
     ("due_sweep", "send", {"sender": 1}),
     ("nightly_reconciliation", "accounts", {}),

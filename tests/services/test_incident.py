@@ -180,6 +180,20 @@ class TestFreeze:
             sender.communicate(timeout=60)
         assert places(conn) == {"due": 10}
 
+    def test_status_and_explain_say_what_rests_and_why(
+        self, connect: Connect, conn: Conn, duebook_cli: DuebookCli
+    ) -> None:
+        add_due(conn, 1, due_in=timedelta(minutes=-10))
+        open_it(connect)
+        document = duebook_cli.in_process("status", "--json").json
+        assert document["incident"]["name"] == "relay-down"
+        needs = [need["what"] for need in document["needs"]]
+        assert any("incident relay-down is open" in what for what in needs)
+        assert not any("a sender last claimed" in what for what in needs)
+        key = value(conn, "select operation_key from duebook.intent")
+        told = duebook_cli.in_process("explain", key).stdout
+        assert "incident relay-down pauses the sweeps" in " ".join(told.split())
+
     def test_nobody_is_woken_for_what_can_not_be_claimed(
         self, connect: Connect, conn: Conn
     ) -> None:

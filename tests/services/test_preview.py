@@ -27,7 +27,7 @@ from tests.services.test_sweep import claim, lapse
 Conn = psycopg.Connection[Any]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # Of these several are due; none of them can be told from the others by a second or two.
-LATE = {"due_in": -HOUR}
+LATE: dict[str, Any] = {"due_in": -HOUR}
 
 
 @pytest.fixture

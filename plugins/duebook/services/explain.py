@@ -87,6 +87,7 @@ def _context(reader: _Reader) -> Context:
         kinds={x["kind"]: x for x in reader.rows("list_story_kinds")},
         money=Money(exponents),
         pauses=reader.rows("list_story_pauses"),
+        sweep_paused_by=row["sweep_paused_by"],
     )
 
 

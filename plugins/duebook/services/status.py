@@ -67,6 +67,7 @@ class Status:
     batches: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
     pauses: Sequence[Mapping[str, Any]]
+    incident: Mapping[str, Any] | None
     events: Mapping[str, Any]
     dags: DagStates
     needs: Sequence[Need]
@@ -85,6 +86,7 @@ class Status:
                 "batches": self.batches,
                 "channels": self.channels,
                 "pauses": self.pauses,
+                "incident": self.incident,
                 "events": self.events,
                 "dags": self.dags.paused if self.dags.known else None,
                 "dags_unknown_because": self.dags.reason,
@@ -123,6 +125,7 @@ def status(
         batches=facts.batches,
         channels=facts.channels,
         pauses=facts.pauses,
+        incident=facts.incident,
         events=_events(facts),
         dags=dags,
         needs=tuple(_needs(facts, config, dags)),
@@ -152,6 +155,7 @@ class _Facts:
     batches: list[DictRow]
     channels: list[DictRow]
     pauses: list[DictRow]
+    incident: DictRow | None
     events: DictRow
 
     @property
@@ -177,6 +181,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             batches=rows("list_live_batches", row_limit=BATCH_LIMIT),
             channels=rows("list_channel_states"),
             pauses=rows("list_pauses"),
+            incident=next(iter(rows("find_open_incident")), None),
             events=rows("read_event_state")[0],
         )
 
@@ -303,6 +308,17 @@ def _account_needs(facts: _Facts, config: Config | None) -> Iterable[Need]:
 
 
 def _sending_needs(facts: _Facts) -> Iterable[Need]:
+    incident = facts.incident
+    is_paused = incident is not None and incident["is_sweep_paused"]
+    if incident is not None:
+        rests = ", sweeps rest" if is_paused else ""
+        yield Need(
+            f"incident {incident['name']} is open for {span(facts.now - incident['opened_at'])}: "
+            f"manual replay is frozen{rests}",
+            "see `duebook incident preview`, then `duebook incident resume`"
+            if is_paused
+            else f"when it is over, run `duebook incident close {incident['name']}`",
+        )
     for row in facts.pauses:
         held = f"; {row['held_count']:,} held" if row["mode"] == "hold" else ""
         yield Need(
@@ -310,7 +326,7 @@ def _sending_needs(facts: _Facts) -> Iterable[Need]:
             f"when it may go on, run `duebook resume {target(row)} --reason WHY`",
         )
     oldest = facts.backlog["oldest_due_at"]
-    if oldest is not None and facts.now - oldest > LATE_AFTER:
+    if oldest is not None and facts.now - oldest > LATE_AFTER and not is_paused:
         last = f"{span(facts.now - facts.last_claim_at)} ago" if facts.last_claim_at else "never"
         yield Need(
             f"{counted(facts.backlog['backlog'], 'notice')} due, the oldest for "

@@ -53,6 +53,7 @@ class Context:
     kinds: Mapping[str, Row]
     money: Money
     pauses: Sequence[Row] = ()
+    sweep_paused_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,11 @@ def _scheduled(row: Row, context: Context) -> tuple[str, str]:
         )
         return "not_due_yet", text + _then(row, context)
     late = f"due for {span(context.now - row['due_at'])}"
+    if context.sweep_paused_by:
+        return "incident", (
+            f"{late}, but incident {context.sweep_paused_by} pauses the sweeps until "
+            "`duebook incident resume`"
+        )
     if row["paused_until"] is not None and row["paused_until"] > context.now:
         code = f" after {row['pause_reason']}" if row["pause_reason"] else ""
         return "budget_paused", (
