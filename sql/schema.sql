@@ -7876,6 +7876,8 @@ CREATE INDEX due_by_time ON duebook.due USING btree (channel, due_at, intent_id)
 
 CREATE INDEX held_by_retest ON duebook.held USING btree (retest_at, account_id, intent_id);
 
+CREATE INDEX hold_by_name ON duebook.hold USING btree (hold);
+
 CREATE INDEX hold_by_payment ON duebook.hold USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
 
 CREATE INDEX hold_open_by_expiry ON duebook.hold USING btree (expires_at) WHERE ((confirmed_at IS NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
