@@ -12,14 +12,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import time, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import psycopg
 import pytest
 
-from duebook.services import promise
-from tests.calendar_work import add_reminders, backdate, put, run_passes
+from duebook.channels.noop import NoopChannel
+from duebook.config import parse_config
+from duebook.db.connect import connect_url
+from duebook.services.doctor import Finding, Probes, doctor
+from duebook.services.zones import compare_tzdb
+from tests.calendar_work import add_address, add_reminders, backdate, put, run_passes
 from tests.due_work import places, value
 
 Conn = psycopg.Connection[Any]
@@ -158,7 +163,7 @@ def test_a_process_with_older_data_computes_nothing_and_says_so(
     assert "older than 2099a" in report.refusal
     assert due == conn.execute("select account_id, intent_id, due_at from duebook.due").fetchall()
     assert value(conn, "select tzdb_version from duebook.calendar_state") == "2099a"
-    found = promise.compare_tzdb(conn, "pytest")
+    found = compare_tzdb(conn, "pytest")
     assert found == report.refusal
 
 
@@ -228,3 +233,36 @@ def test_a_time_that_the_clock_now_skips_ends(
         " where action = 'cancel_occurrence'",
     )
     assert why == "the clock skips this time by time zone data 2099a"
+
+
+def test_doctor_names_what_is_not_known_before_anything_is_due(
+    conn: Conn, database_url: str
+) -> None:
+    put(conn, zone="Asia/Tokyo")
+    put(conn, "shifted", business_shift="next", holiday_calendar="NOWHERE")
+    add_address(conn, "other")
+    conn.execute("update duebook.contact set zone = 'Europe/Atlantis' where account_id = 'other'")
+    found = doctor_of(database_url)
+    assert found["calendar"].ok
+    assert found["zones of schedules"].ok
+    assert found["zones of contacts"].detail == "unknown: Europe/Atlantis (1)"
+    assert found["holidays of schedules"].detail == "unknown: NOWHERE (1)"
+    conn.execute("update duebook.schedule set zone = 'Asia/Atlantis' where schedule = 'rent'")
+    conn.execute(
+        "insert into duebook.calendar_state (tzdb_version, recorded_by) values ('2099a', 'another')"
+    )
+    found = doctor_of(database_url)
+    assert found["zones of schedules"].detail == "unknown: Asia/Atlantis (1)"
+    assert not found["calendar"].ok
+    assert "older than 2099a" in found["calendar"].detail
+    assert found["calendar"].remedy == "install the tzdata that another has"
+
+
+def doctor_of(url: str) -> dict[str, Finding]:
+    """What doctor finds of the database."""
+    config = parse_config({"provider_accounts": {}, "kinds": {}}, "duebook.toml")
+    probes = Probes(
+        environment="test", connection=lambda name: None, channel=lambda name: NoopChannel()
+    )
+    connect = partial(connect_url, url, autocommit=True)
+    return {finding.name: finding for finding in doctor(connect, config, probes)}

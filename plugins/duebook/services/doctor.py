@@ -24,31 +24,30 @@ from duebook.db.connect import NEWEST_MAJOR, OLDEST_MAJOR, describe, is_away
 from duebook.db.migrate import ROLES, current_revision, head_revision
 from duebook.db.objects import read_objects
 from duebook.db.sql import query, sql_root
+from duebook.domain.calendar import tzdb_version
 from duebook.errors import DuebookError, UnavailableError
+from duebook.services.receive import make_endpoint
 from duebook.services.status import NEEDED_DAGS, AirflowProbe, dag_states
 from duebook.services.witness import Witness, behind, compare
+from duebook.services.zones import (
+    ZONE_PROBES,
+    Missing,
+    differing_server_zones,
+    missing_zones,
+    newest_tzdb,
+    older_tzdb,
+)
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
     from duebook.config import Config
+    from duebook.connections import ConnectionSpec
 
 Connect = Callable[[], psycopg.Connection[Any]]
 
 MOST_SKEW: Final = timedelta(seconds=2)
 LEAST_FREE_BYTES: Final = 1 << 30
 VERIFY_SECONDS: Final = 30
-# Offsets in hours east of UTC that changed lately or are easily old: a copy of the tz database
-# from before 2026f says otherwise (Vancouver, Edmonton, Winnipeg and Inuvik stay on summer time
-# from 1 November 2026, Havana stays too, Casablanca is at 0 from 20 September 2026).
-ZONE_PROBES: Final[Sequence[tuple[str, datetime, int]]] = (
-    ("America/Vancouver", datetime(2026, 12, 15, 12, tzinfo=UTC), -7),
-    ("America/Edmonton", datetime(2026, 12, 15, 12, tzinfo=UTC), -6),
-    ("America/Winnipeg", datetime(2026, 12, 15, 12, tzinfo=UTC), -5),
-    ("America/Inuvik", datetime(2026, 12, 15, 12, tzinfo=UTC), -6),
-    ("America/Havana", datetime(2026, 12, 15, 12, tzinfo=UTC), -4),
-    ("Africa/Casablanca", datetime(2026, 12, 15, 12, tzinfo=UTC), 0),
-    ("Europe/Berlin", datetime(2026, 7, 15, 12, tzinfo=UTC), 2),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Probes:
     """
 
     environment: str
-    connection: Callable[[str], object | None]
+    connection: Callable[[str], ConnectionSpec | None]
     channel: Callable[[str], Channel]
     airflow: AirflowProbe | None = None
     home: Path | None = None
@@ -89,6 +88,7 @@ def doctor(connect: Connect, config: Config, probes: Probes) -> list[Finding]:
     findings = list(_database_findings(connect, probes))
     findings += _python_zones()
     findings += _connections(config, probes)
+    findings += _endpoints(config, probes)
     findings += _channels(config, probes)
     findings += _dags(probes)
     findings += _folders(config)
@@ -132,6 +132,7 @@ def _database_findings(connect: Connect, probes: Probes) -> Iterable[Finding]:
             ("witness", _witness(connection, probes)),
             ("quiet hours", _quiet_hours(connection)),
             ("PostgreSQL time zones", _database_zones(connection, probes)),
+            ("calendar", _calendar(connection)),
         ):
             yield from _guarded(connection, name, checks)
 
@@ -307,11 +308,7 @@ def _database_zones(connection: psycopg.Connection[Any], probes: Probes) -> Iter
     wrong = []
     for zone in zones:
         wrong += _disagreements(connection, zone, months)[:1]
-    older = [
-        zone
-        for zone, at, hours in ZONE_PROBES
-        if _database_offsets(connection, zone, [at]) != {at: hours * 3600}
-    ]
+    older = differing_server_zones(connection)
     detail = f"agrees with Python on {', '.join(zones) or 'UTC'}"
     if older:
         detail += f"; older than 2026f for {', '.join(older)}, where no report counts days"
@@ -356,6 +353,42 @@ def _database_offsets(
         return dict(connection.execute(query("list_offsets"), values).fetchall())
     except psycopg.errors.InvalidParameterValue:
         return None
+
+
+def _calendar(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
+    """What schedules and contacts name is looked at before anything of it is due."""
+    newest = newest_tzdb(connection)
+    refusal = None if newest is None else older_tzdb(newest[0])
+    yield Finding(
+        "calendar",
+        refusal is None,
+        refusal or f"no process here has newer time zone data than {tzdb_version()}",
+        "" if newest is None or refusal is None else f"install the tzdata that {newest[1]} has",
+    )
+    found = missing_zones(connection)
+    yield _known(
+        "zones of schedules",
+        found.of_schedules,
+        "their reminders are held: put them again with --replace and a zone that is known, or "
+        "install a tzdata that has it",
+    )
+    yield _known(
+        "zones of contacts",
+        found.of_contacts,
+        "their quiet hours can't be kept, so their notices are held: import them again with a zone "
+        "that is known",
+    )
+    yield _known(
+        "holidays of schedules",
+        found.holidays,
+        "their dates can't be computed: put them again with --replace and a calendar that is known",
+    )
+
+
+def _known(name: str, missing: Sequence[Missing], remedy: str) -> Finding:
+    if not missing:
+        return Finding(name, True, "all are known")
+    return Finding(name, False, f"unknown: {_some([str(each) for each in missing])}", remedy)
 
 
 def _python_zones() -> Iterable[Finding]:
@@ -413,6 +446,22 @@ def _connection(connection_id: str, users: str, probes: Probes) -> Finding:
     if found is None:
         return Finding(name, False, f"not defined; {users} needs it", remedy)
     return Finding(name, True, f"defined, for {users}")
+
+
+def _endpoints(config: Config, probes: Probes) -> Iterable[Finding]:
+    """An endpoint without its connection is one that is not used: its events are answered 503."""
+    for name, block in config.webhooks.items():
+        told, remedy = f"webhook endpoint {name}", f"correct the connection {block.connection}"
+        try:
+            if probes.connection(block.connection) is None:
+                detail = f"not used: its connection {block.connection} is not defined"
+            else:
+                make_endpoint(name, block, probes.connection)
+                detail = f"can verify the events of {block.provider_account}"
+        except DuebookError as error:
+            yield Finding(told, False, str(error), remedy)
+        else:
+            yield Finding(told, True, detail)
 
 
 def _channels(config: Config, probes: Probes) -> Iterable[Finding]:

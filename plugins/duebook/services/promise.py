@@ -21,6 +21,7 @@ from duebook.db.sql import query
 from duebook.domain.calendar import Occurrence, Rule, is_known_zone, occurrences, tzdb_version
 from duebook.services.recompute import recompute_waiting
 from duebook.services.rules import rule_of
+from duebook.services.zones import compare_tzdb, older_tzdb
 
 _log = structlog.get_logger(__name__)
 
@@ -159,29 +160,6 @@ def pass_calendar(
     report.written, report.refusal = written.written, written.refusal
     report.is_left = report.refusal is None and (redone.is_left or written.is_left)
     return report
-
-
-def compare_tzdb(conn: psycopg.Connection[Any], sender: str) -> str | None:
-    """Record this process's time zone data where it is the newest; why it may compute nothing."""
-    ours = tzdb_version()
-    state = conn.execute(query("read_calendar_state")).fetchone()
-    if state is None or state[0] < ours:
-        with conn.transaction():
-            conn.execute(query("lock_calendar_state"))
-            conn.execute(query("record_tzdb"), {"tzdb_version": ours, "recorded_by": sender})
-        state = conn.execute(query("read_calendar_state")).fetchone()
-    return None if state is None else older_tzdb(state[0])
-
-
-def older_tzdb(newest: str) -> str | None:
-    """Why this process may compute nothing; None when its data is the newest."""
-    ours = tzdb_version()
-    if newest <= ours:
-        return None
-    return (
-        f"time zone data {ours} of this process is older than {newest}, which another process used "
-        f"here: no occurrence is computed until tzdata is updated"
-    )
 
 
 def write_occurrences(

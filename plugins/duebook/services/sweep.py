@@ -27,6 +27,7 @@ from duebook.errors import RefusedError
 from duebook.services.deliver import Counts, Sender, SenderOptions, boottime
 from duebook.services.promise import CalendarReport, keep_calendar
 from duebook.services.witness import Guard, Witness
+from duebook.services.zones import compare_at_start
 
 _log = structlog.get_logger(__name__)
 
@@ -171,6 +172,7 @@ def sweep(
             )
             if guard is not None:
                 sender.transact(guard.check)
+            sender.transact(lambda conn: compare_at_start(conn, options.name))
             chores = Chores()
             if paused is None:
                 send_all(sender, request, chores, should_stop)
