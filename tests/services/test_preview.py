@@ -13,7 +13,7 @@ from psycopg import sql
 
 from duebook.channels.noop import NoopChannel
 from duebook.db.connect import Connect, connect_url
-from duebook.errors import UnavailableError
+from duebook.errors import RefusedError, UnavailableError
 from duebook.services import incident
 from duebook.services import preview as rehearsal
 from duebook.services.preview import ChannelRate, Fate, PreviewRequest, flow, preview
@@ -327,6 +327,11 @@ class TestTraces:
             with pytest.raises(UnavailableError, match="nothing was changed: try again"):
                 look(connect)
         assert contents(conn) == before
+
+    def test_where_nothing_may_be_sent_it_says_so(self, conn: Conn, connect: Connect) -> None:
+        add_due(conn, 1)
+        with pytest.raises(RefusedError, match="the sender runs as other"):
+            preview(connect, PreviewRequest("other"), channels())
 
     def test_it_is_bounded_in_time(self, conn: Conn, connect: Connect) -> None:
         add_due(conn, 1)

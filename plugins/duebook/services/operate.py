@@ -246,6 +246,7 @@ def preview_resume(
         environment=settings.environment,
         lift=tuple((target.scope, target.name) for target in targets),
         longest=longest or LONGEST,
+        witness=settings.witness_location,
     )
     channels, _ = make_channels(config, connections)
     return preview(connect, request, channels, config).to_json()

@@ -26,7 +26,14 @@ from duebook.db.sql import query
 from duebook.errors import UnavailableError
 from duebook.services.deliver import BulkChannel, Sender, SenderOptions, T, boottime
 from duebook.services.promise import CalendarReport, keep_calendar
-from duebook.services.sweep import Chores, SweepConfig, SweepRequest, send_all, sender_options
+from duebook.services.sweep import (
+    Chores,
+    SweepConfig,
+    SweepRequest,
+    make_guard,
+    send_all,
+    sender_options,
+)
 
 # Sweeps pass over the rows that a preview has in hand, and wait for the paces and budgets that it
 # took: for 60 s at most (db.connect.Limits), so it ends before.
@@ -47,11 +54,15 @@ _PASSING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """One preview. `lift` are further pauses, (scope, name), to be lifted with the incident's."""
+    """One preview. `lift` are further pauses, (scope, name), to be lifted with the incident's.
+
+    `witness` as in SweepRequest: a database that is behind it would send nothing.
+    """
 
     environment: str
     lift: Sequence[tuple[str, str]] = ()
     longest: timedelta = LONGEST
+    witness: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,7 @@ def preview(
     """Rehearse a resume as of now. `channels` are asked for their limits, and never used.
 
     Raises UnavailableError when it takes longer than `request.longest` or meets work that holds
-    what it needs; nothing is changed then either.
+    what it needs, RefusedError when senders here may not send; nothing is changed then either.
     """
     # What it does is undone: a log line about it must not be taken for the real thing.
     with connect() as conn, structlog.contextvars.bound_contextvars(preview=True):
@@ -177,7 +188,11 @@ def _rehearse(
         window_messages=_WINDOW,
         time_budget=request.longest,
         horizon=timedelta(0),
+        witness=request.witness,
     )
+    guard = make_guard(sweep_request, sweep_request.sender)
+    if guard is not None:
+        guard.check(conn)
     stand_ins = {name: _stand_in(channel) for name, channel in channels.items()}
     options = sender_options(sweep_request, stand_ins, config)
 
