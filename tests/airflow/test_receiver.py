@@ -91,7 +91,7 @@ def test_what_can_not_be_put_together_asks_to_come_back(monkeypatch: pytest.Monk
     monkeypatch.setenv("DUEBOOK_CONFIG_FILE", "/nowhere/duebook.toml")
 
     async def ask() -> httpx.Response:
-        told = httpx.ASGITransport(MountedReceiver())  # type: ignore[arg-type]
+        told = httpx.ASGITransport(MountedReceiver())
         async with httpx.AsyncClient(transport=told, base_url="http://x") as client:
             return await client.post("/webhooks/stripe", content=b"{}")
 

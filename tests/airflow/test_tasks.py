@@ -182,3 +182,15 @@ def test_what_leaves_a_reconciliation_is_counts_and_no_word_of_a_file() -> None:
     assert counts["discrepancies"] == {"amount_mismatch": 1}
     assert "7654321" not in str(counts)
     assert "@" not in str(counts)
+
+
+def test_reading_events_returns_counts_and_knows_the_accounts(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_DUEBOOK", database_url)
+    counts = tasks.read_events({"account": "all"}, "manual__1")
+    assert set(counts.values()) == {0}
+    assert {"claimed", "read", "ignored", "given_up", "pending"} <= set(counts)
+    with pytest.raises(TaskRefused):
+        tasks.read_events({"account": "three"}, "manual__1")
+    assert errors(caplog) == ["unknown provider account three; duebook.toml has one, two"]

@@ -18,6 +18,7 @@ from duebook.channels.base import ChannelConnection
 from duebook.channels.noop import NoopChannel
 from duebook.channels.registry import make_channel
 from duebook.config import Config, parse_config
+from duebook.connections import ConnectionSpec
 from duebook.db.connect import connect_url
 from duebook.errors import ConfigurationError, UnavailableError
 from duebook.services.doctor import Finding, Probes, doctor, report
@@ -255,6 +256,28 @@ def test_a_connection_that_can_not_be_read(connect: Connect, tmp_path: Path) -> 
 
     found = examine(connect, tmp_path, connection=broken)
     assert unwell(found)["connection stripe_default"].endswith("not valid JSON")
+
+
+def test_a_webhook_endpoint_is_not_used_or_can_verify_what_it_receives(
+    connect: Connect, tmp_path: Path
+) -> None:
+    block = {"provider_account": "stripe", "scheme": "stripe", "connection": "stripe_webhook"}
+    document = config_of(tmp_path).model_dump(by_alias=True)
+    config = parse_config({**document, "webhooks": {"shop": block}}, "duebook.toml")
+
+    def look(connection: Callable[[str], ConnectionSpec | None]) -> Finding:
+        found = doctor(connect, config, healthy(connection=connection))
+        return next(each for each in found if each.name == "webhook endpoint shop")
+
+    unused = look(lambda name: None)
+    assert (unused.ok, unused.detail) == (
+        True,
+        "not used: its connection stripe_webhook is not defined",
+    )
+    assert look(lambda name: ConnectionSpec(name, "http", password="whsec_x")).ok
+    wrong = look(lambda name: ConnectionSpec(name, "http"))
+    assert not wrong.ok
+    assert "the signing secret as its password is missing" in wrong.detail
 
 
 def test_an_smtp_server_that_is_away(connect: Connect, tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ import http.client
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
+import psycopg.conninfo
 import pytest
 from psycopg.rows import dict_row
+from pydantic import SecretStr
 
 from duebook.db.connect import connect_url
 from duebook.settings import Settings
@@ -352,3 +355,36 @@ def test_standard_webhooks_tells_that_secret_apart(receiver: Running) -> None:
     body = b"{}"
     wrong = standard_headers(body, secret=STANDARD_SECRET[:-4] + "AAA=")
     assert receiver.post(body, wrong, "standard").status_code == 401
+
+
+def test_deliveries_of_one_event_at_the_same_moment_are_one_receipt(
+    receiver: Running, conn: Conn
+) -> None:
+    body = event("1")
+    with ThreadPoolExecutor(16) as pool:
+        asked = [
+            pool.submit(receiver.post, body, endpoint=endpoint)
+            for endpoint in ("stripe", "second")
+            for _ in range(16)
+        ]
+        answers = [one.result() for one in asked]
+    assert {answer.status_code for answer in answers} == {200}
+    verdicts = Counter(answer.json()["status"] for answer in answers)
+    assert verdicts == {"stored": 2, "duplicate": 30}
+    assert stored(conn) == {"receipts": 2, "bodies": 2, "pending": 1}
+
+
+def test_a_login_of_its_own_needs_no_other_right(
+    receiving: Settings, conn: Conn, database_url: str
+) -> None:
+    name = f"edge_{conn.info.dbname}"
+    conn.execute(f"create role {name} login password 'x' in role duebook_receiver".encode())
+    try:
+        parts = {"user": name, "password": "x"}
+        url = psycopg.conninfo.make_conninfo(database_url, **parts)
+        own = receiving.model_copy(update={"receiver_database_url": SecretStr(url)})
+        with running(own) as receiver:
+            assert receiver.client.get("/health").status_code == 200
+            assert receiver.post(event("1")).json() == {"status": "stored"}
+    finally:
+        conn.execute(f"drop role {name}".encode())

@@ -51,15 +51,16 @@ def load_endpoints(
     ready, broken = {}, {}
     for name, block in config.webhooks.items():
         try:
-            ready[name] = _endpoint(name, block, connections)
+            ready[name] = make_endpoint(name, block, connections)
         except ConfigurationError as error:
             broken[name] = error
     return ready, broken
 
 
-def _endpoint(
+def make_endpoint(
     name: str, block: WebhookConfig, connections: Callable[[str], ConnectionSpec | None]
 ) -> Endpoint:
+    """One endpoint with its secrets. Raises ConfigurationError, repeating none of them."""
     variable = f"AIRFLOW_CONN_{block.connection.upper()}"
     connection = connections(block.connection)
     if connection is None or not connection.password:
