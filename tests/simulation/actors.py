@@ -14,6 +14,7 @@ State = Literal["ready", "blocked", "done"]
 Fault = Literal["lose_before", "lose_after", "fail_over"]
 Stop = Callable[["Actor"], bool]
 
+MOST_STEPS = 3000
 _PATIENCE = 60.0
 
 
@@ -32,6 +33,7 @@ class Actor(threading.Thread):
         self.fault: Fault | None = None
         self.wants_stop = False
         self.is_crashed = False
+        self.is_endless = False
         self.is_waiting_for_io = False
         self.offset = offset
         self.wires: list[Any] = []
@@ -40,6 +42,7 @@ class Actor(threading.Thread):
         self._work = work
         self._stop: Stop = lambda actor: True
         self._crash = False
+        self._steps = 0
         self._go = threading.Semaphore(0)
         self._back = threading.Semaphore(0)
 
@@ -84,6 +87,9 @@ class Actor(threading.Thread):
 
     def step(self) -> None:
         """Called by the process: here the world may go on with another one, or end this one."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            self.is_endless = self._crash = True
         if self._crash:
             raise CrashedError
         if self._stop(self):

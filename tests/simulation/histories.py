@@ -296,16 +296,16 @@ def _be_late(dice: random.Random) -> list[Deed]:
 
 def _wake_first(dice: random.Random) -> list[Deed]:
     """The same, but the sleeper is in the middle of its flush when the other one rescues."""
-    sleeper, other = dice.choice((0, 0, _which(dice))), -1
+    sleeper, other = 0, -1
     return [
-        *([("sweep", _off(dice))] if dice.random() < 0.5 else []),
-        *[("to_send", sleeper)] * dice.randint(1, 5),
+        *([("sweep", _off(dice))] if dice.random() < 0.7 else []),
+        *[("to_send", sleeper)] * dice.randint(1, 4),
         ("pass", dice.choice((130.0, 1000.0, 1000.0))),
-        ("run", sleeper, dice.randint(1, 8)),
+        ("run", sleeper, dice.randint(3, 12)),
         ("sweep", _off(dice)),
-        ("run", other, dice.choice((8, 13, 21))),
-        ("run", sleeper, dice.randint(1, 9)),
-        ("run", other, dice.choice((1, 3, 8))),
+        ("run", other, dice.choice((21, 34, 55))),
+        ("run", sleeper, dice.choice((5, 13, 21))),
+        ("run", other, dice.choice((3, 8, 21))),
     ]
 
 

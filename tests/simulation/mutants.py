@@ -32,8 +32,16 @@ _SEEN_BEFORE = """\
         from duebook.attempt_result as r
         inner join duebook.batch as b on r.batch_id = b.batch_id
     ), '[]'), true);
+    perform pg_catalog.set_config('sim.ended', coalesce((
+        select pg_catalog.jsonb_agg(o.intent_id)::text from duebook.outcome as o
+    ), '[]'), true);
     for v_batch in
 """
+_OUTCOME_IS_THERE: Final = "where i.account_id = u.account_id and i.intent_id = u.intent_id"
+_OUTCOME_SEEN = (
+    "where i.account_id = u.account_id and i.intent_id = u.intent_id"
+    " and pg_catalog.current_setting('sim.ended')::jsonb @> pg_catalog.to_jsonb(i.intent_id)"
+)
 _NOT_SEEN = "not pg_catalog.current_setting('sim.seen')::jsonb @> pg_catalog.to_jsonb(w.intent_id)"
 
 
@@ -82,6 +90,7 @@ NAMED: Final = (
             Change("function:rescue_batches", "for update skip locked", "for update"),
             Change("function:rescue_batches", _LOOP_OF_RESCUE, _SEEN_BEFORE),
             Change("function:rescue_batch", _RESULT_IS_THERE, _NOT_SEEN),
+            Change("function:rescue_batch", _OUTCOME_IS_THERE, _OUTCOME_SEEN),
         ),
     ),
     _mutant(
@@ -136,7 +145,7 @@ OTHERS: Final = (
     _mutant("a retest that removes nothing", "function:retest_held",
             "j.verdict in ('due', 'gone')", "j.verdict in ('gone')"),
     _mutant("a sender that never looks at its lease", "python:deliver._WindowOfSends._may_start",
-            "and boottime() < self._window_end", ""),
+            "boottime() < self._window_end", "True"),
     _mutant("an answer of unknown that is tried again", "python:deliver.ending_of",
             'move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)',
             'move = Move("due", "retry", due_at=now)'),

@@ -260,6 +260,8 @@ class World:
             for wire in list(actor.wires):
                 wire.close()
             error = actor.error
+            if actor.is_endless:
+                self.model.fail(f"{actor.name} goes round and round, and never ends")
             if error is None:
                 if "then" in actor.seen and not actor.is_crashed:
                     actor.seen["then"](actor.result)
@@ -389,7 +391,9 @@ class World:
             payments_from=self.payments + 1,
         )
         self.payments += count
-        rows = self.conn.execute("select operation_key, account_id from duebook.intent").fetchall()
+        rows = self.conn.execute(
+            "select operation_key, account_id from duebook.intent order by intent_id"
+        ).fetchall()
         self.model.promise(dict(rows))
 
     def key(self, which: int) -> tuple[str, str]:
