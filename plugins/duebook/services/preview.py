@@ -39,12 +39,15 @@ from duebook.services.sweep import (
 # took: for 60 s at most (db.connect.Limits), so it ends before.
 LONGEST: Final = timedelta(seconds=45)
 _LONGEST_WAIT_MS: Final = 5_000
+# A process that was stopped gives up its locks.
+_IDLE_MS: Final = "30000"
 _BATCH, _WINDOW = 5_000, 1_000
 _LEASE: Final = timedelta(hours=1)
 _OCCURRENCES_AT_ONCE: Final = 10_000
 _ACCEPTED: Final = SendResult("accepted", code="preview")
 # What somebody else's work at the same moment may do to a preview.
 _PASSING: Final = (
+    errors.IdleInTransactionSessionTimeout,
     errors.QueryCanceled,
     errors.LockNotAvailable,
     errors.TransactionRollback,
@@ -171,7 +174,7 @@ def _rehearse(
     statement_ms = str(int(request.longest.total_seconds() * 1000))
     conn.execute(
         query("limit_preview"),
-        {"statement_ms": statement_ms, "lock_ms": str(_LONGEST_WAIT_MS), "idle_ms": statement_ms},
+        {"statement_ms": statement_ms, "lock_ms": str(_LONGEST_WAIT_MS), "idle_ms": _IDLE_MS},
     )
     lifted = _lift(conn, request)
     write_due_occurrences(lambda work: work(conn), sender="preview")
