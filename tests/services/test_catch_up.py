@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -17,7 +18,7 @@ from duebook.services.apply import apply_config
 from duebook.services.explain import explain
 from duebook.services.sweep import SweepReport, SweepRequest, sweep
 from tests.calendar_work import add_reminders, backdate, put, run_passes
-from tests.due_work import ScriptedChannel, add_due, add_kind, places, value
+from tests.due_work import ScriptedChannel, add_due, add_kind, places, value, wait_for
 from tests.settlement_files import plain
 
 Conn = psycopg.Connection[Any]
@@ -328,6 +329,30 @@ class TestSlots:
         with conn.transaction(force_rollback=True):
             self.take(conn, 100)
         assert self.take(conn, 1)[0].minute == 0
+
+    def test_two_senders_at_once_never_share_one(self, conn: Conn, connect: Connect) -> None:
+        self.take(conn, 1)
+        found: dict[str, list[Any]] = {}
+
+        def take_second() -> None:
+            with connect() as other:
+                found["second"] = self.take(other, 3)
+
+        second = threading.Thread(target=take_second)
+        with connect() as other, other.transaction():
+            found["first"] = self.take(other, 3)
+            second.start()
+            wait_for(
+                lambda: value(
+                    conn,
+                    "select count(*) from pg_stat_activity"
+                    " where wait_event_type = 'Lock' and datname = current_database()",
+                ),
+                "the second waits for the first",
+                60,
+            )
+        second.join()
+        assert [slot.second for slot in (*found["first"], *found["second"])] == [1, 2, 3, 4, 5, 6]
 
     def test_an_idle_pace_does_not_save_up(self, conn: Conn) -> None:
         conn.execute("insert into duebook.catch_up_pace values ('k', '2020-01-01Z')")
