@@ -41,13 +41,14 @@ def state(conn: Conn, hold: str = "h1") -> str:
 
 
 def make_older(conn: Conn, hold: str | None = None, by: timedelta = HOUR) -> None:
-    """As if the hold, or all of them, had been created, and were due, that much earlier."""
+    """As if the open hold, or all of them, had been created, and were due, that much earlier."""
     values = {"hold": hold, "by": by}
     with conn.transaction():
         conn.execute(
             "update duebook.hold set created_at = created_at - %(by)s,"
             " expires_at = expires_at - %(by)s"
-            " where %(hold)s::text is null or hold = %(hold)s",
+            " where confirmed_at is null and cancelled_at is null and expired_at is null"
+            " and (%(hold)s::text is null or hold = %(hold)s)",
             values,
         )
         conn.execute(

@@ -66,6 +66,7 @@ class Status:
     in_doubt: Sequence[Mapping[str, Any]]
     batches: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
+    holds: Mapping[str, Any]
     pauses: Sequence[Mapping[str, Any]]
     incident: Mapping[str, Any] | None
     events: Mapping[str, Any]
@@ -85,6 +86,7 @@ class Status:
                 "in_doubt": self.in_doubt,
                 "batches": self.batches,
                 "channels": self.channels,
+                "holds": self.holds,
                 "pauses": self.pauses,
                 "incident": self.incident,
                 "events": self.events,
@@ -124,6 +126,7 @@ def status(
         in_doubt=facts.in_doubt,
         batches=facts.batches,
         channels=facts.channels,
+        holds=facts.holds,
         pauses=facts.pauses,
         incident=facts.incident,
         events=_events(facts),
@@ -154,6 +157,7 @@ class _Facts:
     in_doubt: list[DictRow]
     batches: list[DictRow]
     channels: list[DictRow]
+    holds: DictRow
     pauses: list[DictRow]
     incident: DictRow | None
     events: DictRow
@@ -180,6 +184,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             in_doubt=rows("list_doubts"),
             batches=rows("list_live_batches", row_limit=BATCH_LIMIT),
             channels=rows("list_channel_states"),
+            holds=rows("read_hold_state")[0],
             pauses=rows("list_pauses"),
             incident=next(iter(rows("find_open_incident")), None),
             events=rows("read_event_state")[0],
@@ -331,6 +336,13 @@ def _sending_needs(facts: _Facts) -> Iterable[Need]:
         yield Need(
             f"{counted(facts.backlog['backlog'], 'notice')} due, the oldest for "
             f"{span(facts.now - oldest)}; a sender last claimed {last}",
+            "see that the DAG due_sweep runs, or run `duebook sweep`",
+        )
+    unswept = timedelta(seconds=facts.holds["oldest_unswept_s"])
+    if unswept > LATE_AFTER and not is_paused:
+        yield Need(
+            f"{counted(facts.holds['unswept'], 'hold')} expired and not recorded, the oldest for "
+            f"{span(unswept)}",
             "see that the DAG due_sweep runs, or run `duebook sweep`",
         )
     lapsed = [row for row in facts.batches if row["is_lapsed"]]

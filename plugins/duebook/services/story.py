@@ -88,8 +88,8 @@ class Answer:
 class Match:
     """One thing that the subject can mean, with its time line.
 
-    `match` is payment, operation_key, account, entry or run. `facts` describe it; `notes` say what
-    was left out.
+    `match` is payment, operation_key, account, hold, entry or run. `facts` describe it; `notes` say
+    what was left out.
     """
 
     match: str
