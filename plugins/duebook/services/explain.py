@@ -16,9 +16,15 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 
 from duebook.db.sql import query
-from duebook.domain.keys import EvidenceKey, KeyFormatError, TransitionKey, parse_key
+from duebook.domain.keys import (
+    EvidenceKey,
+    KeyFormatError,
+    ReminderKey,
+    TransitionKey,
+    parse_key,
+)
 from duebook.errors import InputError
-from duebook.services import story_answers, story_events
+from duebook.services import story_answers, story_events, story_holds, story_schedules
 from duebook.services.story import Answer, Event, Match, Money, Story, counted, minute, ordered
 from duebook.services.story_answers import Context, PaymentFacts
 
@@ -28,6 +34,7 @@ MATCH_LIMIT: Final = 20
 PAYMENT_LIMIT: Final = 20
 ROW_LIMIT: Final = 1000
 RUN_LIMIT: Final = 25
+DATE_LIMIT: Final = 20
 _RUN = re.compile(r"run:([0-9]{1,18})", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -69,7 +76,7 @@ def explain(connect: Connect, subject: str) -> Story:
     if not matches:
         raise InputError(
             f"explain: nothing is known under {subject!r} (an operation key, account, payment, "
-            "reference, provider's id or run:N)"
+            "reference, hold, schedule, provider's id or run:N)"
         )
     return Story(subject, context.now, matches)
 
@@ -93,6 +100,11 @@ def _context(reader: _Reader) -> Context:
 
 def _matches(reader: _Reader, context: Context, subject: str) -> Iterable[Match]:
     yield from _key_matches(reader, context, subject)
+    named: dict[str, Any] = {"account_id": None, "row_limit": MATCH_LIMIT}
+    for row in reader.rows("list_story_holds", hold=subject, payment_ids=[], **named):
+        yield _hold_match(reader, context, row)
+    for row in reader.rows("list_story_schedules", schedule=subject, **named):
+        yield _schedule_match(reader, context, row)
     run = _RUN.fullmatch(subject)
     number = run[1] if run else subject if _NUMBER.fullmatch(subject) else None
     values = {
@@ -128,6 +140,9 @@ def _key_matches(reader: _Reader, context: Context, subject: str) -> Iterable[Ma
     except KeyFormatError:
         return
     limit = {"row_limit": MATCH_LIMIT}
+    if isinstance(key, ReminderKey):
+        yield from _reminder_matches(reader, context, key)
+        return
     payment = key.payment if isinstance(key, EvidenceKey | TransitionKey) else None
     found = (
         reader.rows("find_intents_of_key", operation_key=subject, payment_id=payment, **limit)
@@ -144,6 +159,63 @@ def _key_matches(reader: _Reader, context: Context, subject: str) -> Iterable[Ma
             match = _payment_match(reader, context, row["account_id"], payment)
             never = Answer("never_promised", "nothing was ever promised under this key")
             yield _with_answers(match, (never, *match.answers))
+
+
+def _reminder_matches(reader: _Reader, context: Context, key: ReminderKey) -> Iterable[Match]:
+    values = {"schedule": key.schedule, "row_limit": MATCH_LIMIT}
+    found = reader.rows("find_intents_of_reminder", operation_key=str(key), **values)
+    for row in found:
+        yield _intent_match(reader, context, row)
+    if not found:
+        for row in reader.rows("list_story_schedules", account_id=None, **values):
+            match = _schedule_match(reader, context, row)
+            yield _with_answers(match, (story_schedules.never_promised(row, key), *match.answers))
+
+
+def _schedule_match(reader: _Reader, context: Context, row: DictRow) -> Match:
+    """A schedule and its newest dates, each with its four facts."""
+    account_id = row["account_id"]
+    dates = reader.rows(
+        "list_story_occurrences",
+        account_id=account_id,
+        schedule=row["schedule"],
+        intent_ids=[],
+        row_limit=DATE_LIMIT + 1,
+    )
+    shown = dates[:DATE_LIMIT]
+    intents = reader.rows(
+        "list_story_intents",
+        account_id=account_id,
+        subjects=[],
+        intent_ids=[each["intent_id"] for each in shown],
+        row_limit=DATE_LIMIT,
+    )
+    acts = reader.rows(
+        "list_story_audit_events",
+        account_id=account_id,
+        subjects=[f"schedule:{row['schedule']}"],
+        row_limit=ROW_LIMIT,
+    )
+    left_out = f"the newest {DATE_LIMIT} dates are told; ask for another by its operation key"
+    return Match(
+        match="schedule",
+        title=story_schedules.schedule_title(row),
+        account_id=account_id,
+        payment_ids=(),
+        facts=story_schedules.schedule_facts(row, shown),
+        summary=tuple(story_schedules.schedule_summary(row, shown)),
+        answers=(
+            story_schedules.schedule_answer(row, context),
+            *(story_answers.intent_answer(each, context) for each in intents),
+        ),
+        events=ordered(
+            [
+                *map(story_events.schedule_act, acts),
+                *_intent_events(reader, account_id, intents),
+            ]
+        ),
+        notes=(left_out,) if len(dates) > DATE_LIMIT else (),
+    )
 
 
 def _with_answers(match: Match, answers: tuple[Answer, ...]) -> Match:
@@ -169,9 +241,45 @@ def _payment_match(
         payment_ids=(payment_id,),
         facts=_payment_facts(payment, context.money),
         summary=tuple(_payment_summary(reader, facts, context)),
-        answers=story_answers.payment_answers(facts, context),
+        answers=(
+            *story_answers.payment_answers(facts, context),
+            *_hold_answers(reader, context, account_id, payment_id),
+        ),
         events=ordered(list(_payment_events(reader, account_id, [facts], context.money))),
         notes=(*notes, *_cut(facts)),
+    )
+
+
+def _hold_answers(
+    reader: _Reader, context: Context, account_id: str, payment_id: str
+) -> Iterable[Answer]:
+    values = {"account_id": account_id, "payment_ids": [payment_id], "row_limit": ROW_LIMIT}
+    for row in reader.rows("list_story_holds", hold=None, **values):
+        yield story_holds.hold_answer(row, context)
+
+
+def _hold_match(reader: _Reader, context: Context, hold: DictRow) -> Match:
+    """A hold, the promise of its expiry, and of its refund if there is one."""
+    account_id, payment_id = hold["account_id"], hold["payment_id"]
+    intents = reader.rows(
+        "list_story_intents",
+        account_id=account_id,
+        subjects=[f"hold:{hold['hold']}"],
+        intent_ids=[],
+        row_limit=ROW_LIMIT,
+    )
+    return Match(
+        match="hold",
+        title=story_holds.hold_title(hold),
+        account_id=account_id,
+        payment_ids=(payment_id,) if payment_id else (),
+        facts=hold,
+        summary=(story_holds.hold_summary(hold),),
+        answers=(
+            story_holds.hold_answer(hold, context),
+            *(story_answers.intent_answer(row, context) for row in intents),
+        ),
+        events=ordered(list(_intent_events(reader, account_id, intents))),
     )
 
 
@@ -184,7 +292,10 @@ def _intent_match(reader: _Reader, context: Context, found: DictRow) -> Match:
     loaded = _load(reader, account_id, [payment_id]) if payment_id else {}
     facts = loaded.get(payment_id)
     events = list(_intent_events(reader, account_id, [intent]))
-    summary: list[str] = []
+    dates = reader.rows(
+        "list_story_occurrences", schedule=None, intent_ids=[found["intent_id"]], **values
+    )
+    summary = [story_schedules.occurrence_text(each) for each in dates]
     if facts is not None:
         only = PaymentFacts(
             facts.payment,
@@ -209,7 +320,8 @@ def _intent_match(reader: _Reader, context: Context, found: DictRow) -> Match:
                 "operation_key", "kind", "channel", "state", "reason", "notify_at", "due_at",
                 "give_up_at", "tries", "claims", "run_id",
             )
-        },
+        }
+        | ({"occurrence": story_schedules.occurrence_facts(dates[0])} if dates else {}),
         summary=tuple(summary),
         answers=(story_answers.intent_answer(intent, context),),
         events=ordered(events),
@@ -223,6 +335,12 @@ def _account_match(reader: _Reader, context: Context, account_id: str) -> Match:
     count = listed[0]["payment_count"] if listed else 0
     loaded = _load(reader, account_id, [row["payment_id"] for row in listed])
     answers = list(story_answers.account_answers(account, count))
+    answers += [
+        story_schedules.schedule_answer(row, context)
+        for row in reader.rows(
+            "list_story_schedules", schedule=None, account_id=account_id, row_limit=PAYMENT_LIMIT
+        )
+    ]
     for facts in loaded.values():
         answers += story_answers.payment_answers(facts, context)
     channels = ", ".join(account["channels"]) or "none"

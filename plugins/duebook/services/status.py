@@ -67,6 +67,7 @@ class Status:
     batches: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
     holds: Mapping[str, Any]
+    schedules: Mapping[str, Any]
     pauses: Sequence[Mapping[str, Any]]
     incident: Mapping[str, Any] | None
     events: Mapping[str, Any]
@@ -87,6 +88,7 @@ class Status:
                 "batches": self.batches,
                 "channels": self.channels,
                 "holds": self.holds,
+                "schedules": self.schedules,
                 "pauses": self.pauses,
                 "incident": self.incident,
                 "events": self.events,
@@ -127,6 +129,7 @@ def status(
         batches=facts.batches,
         channels=facts.channels,
         holds=facts.holds,
+        schedules=facts.schedules,
         pauses=facts.pauses,
         incident=facts.incident,
         events=_events(facts),
@@ -158,6 +161,7 @@ class _Facts:
     batches: list[DictRow]
     channels: list[DictRow]
     holds: DictRow
+    schedules: DictRow
     pauses: list[DictRow]
     incident: DictRow | None
     events: DictRow
@@ -185,6 +189,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             batches=rows("list_live_batches", row_limit=BATCH_LIMIT),
             channels=rows("list_channel_states"),
             holds=rows("read_hold_state")[0],
+            schedules=rows("read_calendar_counts")[0],
             pauses=rows("list_pauses"),
             incident=next(iter(rows("find_open_incident")), None),
             events=rows("read_event_state")[0],
@@ -312,6 +317,23 @@ def _account_needs(facts: _Facts, config: Config | None) -> Iterable[Need]:
         )
 
 
+def _calendar_needs(facts: _Facts, *, is_paused: bool) -> Iterable[Need]:
+    schedules = facts.schedules
+    unwritten = timedelta(seconds=schedules["oldest_unwritten_s"])
+    if schedules["unwritten"] and unwritten > LATE_AFTER and not is_paused:
+        yield Need(
+            f"dates of {counted(schedules['unwritten'], 'schedule')} are due and not written, the "
+            f"oldest for {span(unwritten)}",
+            "see that the DAG due_sweep runs, and what `duebook doctor` says about the calendar",
+        )
+    if schedules["zone_unknown"]:
+        yield Need(
+            f"{counted(schedules['zone_unknown'], 'schedule')} in a zone that is unknown: their "
+            "reminders are held",
+            "run `duebook doctor`, which names the zones",
+        )
+
+
 def _sending_needs(facts: _Facts) -> Iterable[Need]:
     incident = facts.incident
     is_paused = incident is not None and incident["is_sweep_paused"]
@@ -345,6 +367,7 @@ def _sending_needs(facts: _Facts) -> Iterable[Need]:
             f"{span(unswept)}",
             "see that the DAG due_sweep runs, or run `duebook sweep`",
         )
+    yield from _calendar_needs(facts, is_paused=is_paused)
     lapsed = [row for row in facts.batches if row["is_lapsed"]]
     if lapsed and facts.now - lapsed[0]["lease_until"] > LATE_AFTER:
         yield Need(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from duebook.services.internal import INTERNAL
 from duebook.services.story import Answer, Money, counted, minute, span
 from duebook.services.story_catch_up import pause_text, pauses_of, target, why_late
 
@@ -136,6 +137,8 @@ def _why_held(row: Row, context: Context) -> str:
         if not found:
             return "it was paused with mode hold; the next sweep puts it back"
         return f"{pause_text(found[0])}; `duebook resume {target(found[0])}` ends that"
+    if row["reason"] == "zone_unknown" and row["detail"] is not None:
+        return "the zone of its schedule is in no time zone data here: install a newer tzdata"
     return HELD.get(row["reason"], str(row["reason"]))
 
 
@@ -174,7 +177,9 @@ def _scheduled(row: Row, context: Context) -> tuple[str, str]:
 
 
 def _then(row: Row, context: Context) -> str:
-    """What will stop it when its time comes, as things stand now."""
+    """What will stop it when its time comes, as things stand now; nothing stops a hold's end."""
+    if row["channel"] == INTERNAL:
+        return ""
     for pause in pauses_of(row, context.pauses):
         ending = "not be sent" if pause["mode"] == "drop" else "be held"
         return f"; will {ending}: {pause_text(pause)}"

@@ -270,11 +270,12 @@ def result_text(row: Row) -> str:
 
 
 def delay(row: Row) -> Event:
-    """A later due time."""
+    """A later due time, or one that was computed again."""
+    how = "computed again, due" if row["reason"] in ("tzdb", "edited") else "due later,"
     return Event(
         row["changed_at"],
         "delay",
-        f"due later, {minute(row['due_at'])}: {row['reason']}",
+        f"{how} {minute(row['due_at'])}: {row['reason']}",
         {"intent_id": row["intent_id"], "due_at": row["due_at"], "reason": row["reason"]},
     )
 
@@ -299,6 +300,27 @@ def decision(row: Row) -> Event:
         row["happened_at"],
         "decision",
         f"{text}: {detail}" if detail else text,
+        {key: row[key] for key in ("actor", "action", "subject", "detail")},
+    )
+
+
+def schedule_act(row: Row) -> Event:
+    """A schedule that was put, edited or cancelled; what changed, by name."""
+    before, after = row["detail"].get("before") or {}, row["detail"].get("after") or {}
+    changed = [
+        f"{key} {before[key]} → {value}"
+        for key, value in sorted(after.items())
+        if key in before and before[key] != value
+    ]
+    if row["detail"].get("message_changed"):
+        changed.append("its texts")
+    if row["detail"].get("reason"):
+        changed.append(str(row["detail"]["reason"]))
+    text = f"{row['action'].removesuffix('_schedule')} by {row['actor']}"
+    return Event(
+        row["happened_at"],
+        "decision",
+        f"{text}: {', '.join(changed)}" if changed else text,
         {key: row[key] for key in ("actor", "action", "subject", "detail")},
     )
 
