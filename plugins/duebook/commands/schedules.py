@@ -36,6 +36,32 @@ schedule_app = typer.Typer(no_args_is_help=True, help="Weekly and monthly rules.
 
 Account = Annotated[str, typer.Argument(help="Customer account.")]
 Name = Annotated[str, typer.Argument(help="Name of the schedule, unique for the account.")]
+Kind = Annotated[str | None, typer.Option("--kind", help="Kind of notice, as in duebook.toml.")]
+CatchUp = Annotated[
+    str | None,
+    typer.Option("--catch-up", metavar="all|latest|skip", help="What happens to missed ones."),
+]
+CatchUpWindow = Annotated[
+    str | None,
+    typer.Option("--catch-up-window", metavar="P1D", help="How old a missed one may be."),
+]
+MaxOccurrences = Annotated[
+    str | None,
+    typer.Option("--max-occurrences", metavar="N", help="At most so many missed ones are sent."),
+]
+SpreadPerMinute = Annotated[
+    str | None, typer.Option("--spread-per-minute", metavar="N", help="Rate while catching up.")
+]
+Messages = Annotated[
+    list[str] | None,
+    typer.Option("--message", metavar="NAME=TEXT", help="A text for the template; repeat it."),
+]
+Channel = Annotated[
+    str | None, typer.Option("--channel", help="Carried by this one; default: its kind's.")
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="It may be there with other content, or cancelled.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -47,9 +73,7 @@ def register(app: typer.Typer) -> None:
 def schedule_put(
     account: Account,
     name: Name,
-    kind: Annotated[
-        str | None, typer.Option("--kind", help="Kind of notice, as in duebook.toml.")
-    ] = None,
+    kind: Kind = None,
     zone: Zone = None,
     wall_time: Time = None,
     weekdays: Weekdays = None,
@@ -65,34 +89,13 @@ def schedule_put(
     ends_on: Until = None,
     count: Count = None,
     rrule: Rrule = None,
-    catch_up: Annotated[
-        str | None,
-        typer.Option("--catch-up", metavar="all|latest|skip", help="What happens to missed ones."),
-    ] = None,
-    catch_up_window: Annotated[
-        str | None,
-        typer.Option(
-            "--catch-up-window", metavar="P1D", help="How old a missed one may be, to be sent."
-        ),
-    ] = None,
-    max_occurrences: Annotated[
-        str | None,
-        typer.Option("--max-occurrences", metavar="N", help="At most so many missed ones."),
-    ] = None,
-    spread_per_minute: Annotated[
-        str | None,
-        typer.Option("--spread-per-minute", metavar="N", help="Rate while catching up."),
-    ] = None,
-    message: Annotated[
-        list[str] | None,
-        typer.Option("--message", metavar="NAME=TEXT", help="A text for the template; repeat it."),
-    ] = None,
-    channel: Annotated[
-        str | None, typer.Option("--channel", help="Carried by this one; default: its kind's.")
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="It may be there with other content, or cancelled.")
-    ] = False,
+    catch_up: CatchUp = None,
+    catch_up_window: CatchUpWindow = None,
+    max_occurrences: MaxOccurrences = None,
+    spread_per_minute: SpreadPerMinute = None,
+    message: Messages = None,
+    channel: Channel = None,
+    replace: Replace = False,
     as_json: AsJson = False,
 ) -> None:
     """Put a schedule: its rule and its policy, each of which has to be stated."""
