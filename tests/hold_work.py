@@ -20,10 +20,14 @@ HOUR = timedelta(hours=1)
 
 
 def create(conn: Conn, hold: str = "h1", *, account: str = "a", **content: Any) -> str:
-    """A hold of ten minutes, or as `content` (parameters without p_) says; created or existed."""
+    """A hold of ten minutes, or as `content` (parameters without p_, p_for being `lasts`) says.
+
+    Returns created or existed.
+    """
     if "expires_at" not in content:
-        content = {"for": timedelta(minutes=10), **content}
-    named = "".join(f", p_{name} => %s" for name in content)
+        content = {"lasts": timedelta(minutes=10), **content}
+    names = ["for" if name == "lasts" else name for name in content]
+    named = "".join(f", p_{name} => %s" for name in names)
     statement = f"select done from duebook.create_hold(%s, %s{named})"
     return str(value(conn, statement, account, hold, *content.values()))
 

@@ -5,7 +5,8 @@
 `LOG` gets one line a send, by the channel itself: the provider's own count. Names: `sender`,
 `batch`, `window`, `lease` (seconds), `idempotent` (0, 1), `die` (a point), `at` (the number of the
 send or window at which it dies or pauses), `pause` (1: prints "paused" at that send and waits for a
-line), `bulk` (1: whole windows at once). Prints "ready", waits for a line, then its report.
+line), `bulk` (1: whole windows at once), `channel` (whose claim it dies at: noop or internal).
+Prints "ready", waits for a line, then its report.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from duebook.channels.base import Message, SendResult
 from duebook.db.connect import connect_url
 from duebook.db.sql import query
 from duebook.services.deliver import Sender
+from duebook.services.internal import InternalBatch
 from duebook.services.sweep import SweepRequest, sweep
 
 
@@ -85,12 +87,16 @@ class BulkLoggingChannel(LoggingChannel):
 
 
 class DyingConnection(psycopg.Connection[Any]):
-    """Dies around the claim's commit."""
+    """Dies around the claim's commit, or before that of an internal batch."""
 
     point = ""
+    channel = "noop"
 
     def execute(self, statement: Any, *arguments: Any, **named: Any) -> Any:  # type: ignore[override]
-        if statement != query("claim_batch"):
+        if statement == query("finish_internal_batch") and self.point == "before_finish_commit":
+            super().execute(statement, *arguments, **named)
+            die()
+        if statement != query("claim_batch") or arguments[0]["channel"] != self.channel:
             return super().execute(statement, *arguments, **named)
         if self.point == "before_claim_commit":
             with self.transaction():
@@ -107,8 +113,11 @@ def main() -> None:
     options = dict(each.split("=", 1) for each in rest)
     point = options.get("die", "")
     DyingConnection.point = point
+    DyingConnection.channel = options.get("channel", "noop")
     if point in ("after_flush", "after_close"):
         _die_after_flush(point, int(options.get("at", "1")))
+    if point == "after_finish_commit":
+        _die_after_finish()
 
     def connect() -> psycopg.Connection[Any]:
         with connect_url(url) as checked:
@@ -150,6 +159,16 @@ def _die_after_flush(point: str, at: int) -> None:
         return flushed
 
     Sender._flush = dying  # type: ignore[method-assign, assignment]
+
+
+def _die_after_finish() -> None:
+    finish = InternalBatch.finish
+
+    def dying(self: InternalBatch, conn: psycopg.Connection[Any]) -> Any:
+        finish(self, conn)
+        die()
+
+    InternalBatch.finish = dying  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -71,9 +72,9 @@ def test_confirm_racing_expire_has_one_winner(
         hold = f"h{number}"
         create(conn, hold, resource="room")
         batch = claim(conn, offset=HOUR)
-        works = [
-            lambda hold=hold: confirm(other, hold),
-            lambda batch=batch: finish(conn, batch, offset=HOUR),
+        works: list[Callable[[], Any]] = [
+            partial(confirm, other, hold),
+            partial(finish, conn, batch, offset=HOUR),
         ]
         if number % 2:
             works.reverse()
@@ -116,7 +117,7 @@ def test_a_claim_racing_a_confirmation_leaves_one_ending(
                 return 0, 1  # the confirmation had ended it before
             return finish(conn, batch, offset=HOUR)[1:3]
 
-        answer, (done, expired) = together(pool, lambda hold=hold: confirm(other, hold), sweep_it)
+        answer, (done, expired) = together(pool, partial(confirm, other, hold), sweep_it)
         one_winner(answer, done, expired)
     assert places(conn) == {"outcome": ROUNDS}
 
@@ -156,13 +157,13 @@ def test_a_confirmation_that_waited_beyond_expires_at_is_too_late(
 ) -> None:
     for seconds in PATIENCE:
         hold = f"h{seconds}"
-        create(conn, hold, **{"for": timedelta(seconds=seconds)})
+        create(conn, hold, lasts=timedelta(seconds=seconds))
         until = value(conn, "select expires_at from duebook.hold where hold = %s", hold)
         with conn.transaction():
             conn.execute("select from duebook.hold for update")
             waiting = pool.submit(_ask, other, hold)
             wait_until_blocked(conn, other, waiting)
-            wait_for(lambda until=until: _is_past(conn, until), "its end", 60)
+            wait_for(partial(_is_past, conn, until), "its end", 60)
         asked, answer = waiting.result(60)
         assert answer == "expired"
         assert state(conn, hold) == "expired"
@@ -249,8 +250,8 @@ def test_two_creations_of_the_last_one_give_it_to_one(
         made += sum(
             together(
                 pool,
-                lambda number=number: reserve(conn, f"a{number}"),
-                lambda number=number: reserve(other, f"b{number}"),
+                partial(reserve, conn, f"a{number}"),
+                partial(reserve, other, f"b{number}"),
             )
         )
     assert made == ROUNDS // 2
@@ -279,11 +280,11 @@ def test_a_late_confirmation_is_never_counted_as_room(
     conn.execute("select duebook.set_hold_resource('room', 1)")
     other.execute(f"set default_transaction_isolation = '{isolation}'")
     for seconds in PATIENCE:
-        create(conn, f"h{seconds}", resource="room", **{"for": timedelta(seconds=seconds)})
+        create(conn, f"h{seconds}", resource="room", lasts=timedelta(seconds=seconds))
         until = value(conn, "select max(expires_at) from duebook.hold")
         with conn.transaction():
             answer = confirm(conn, f"h{seconds}")
-            wait_for(lambda until=until: _is_past(conn, until), "its end", 60)
+            wait_for(partial(_is_past, conn, until), "its end", 60)
             if answer == "expired":
                 continue
             waiting = pool.submit(create, other, "late", resource="room")
@@ -306,7 +307,7 @@ def test_the_same_creation_twice_at_once_is_one_hold(
         def again(connection: Conn, hold: str = f"h{number}") -> str:
             return create(connection, hold, expires_at=until, resource="room")
 
-        done = together(pool, lambda work=again: work(conn), lambda work=again: work(other))
+        done = together(pool, partial(again, conn), partial(again, other))
         assert sorted(done) == ["created", "existed"]
     assert value(conn, "select count(*) from duebook.intent") == ROUNDS // 4
 
@@ -324,8 +325,8 @@ def test_a_late_payment_told_by_two_at_once_has_one_effect(
     for number in range(ROUNDS // 4):
         told = together(
             pool,
-            lambda hold=f"h{number}": confirm(conn, hold, "pay_" + hold),
-            lambda hold=f"h{number}": confirm(other, hold, "pay_" + hold),
+            partial(confirm, conn, f"h{number}", f"pay_{number}"),
+            partial(confirm, other, f"h{number}", f"pay_{number}"),
         )
         assert told == ["reheld"] * 2 if has_room else ["refund"] * 2
     refunds = value(conn, "select count(*) from duebook.intent where kind = 'hold_refund'")
@@ -346,8 +347,8 @@ def test_the_last_room_is_held_again_for_one_of_two_late_payments(
         conn.execute("select duebook.set_hold_resource('room', %s)", [number + 1])
         answers = together(
             pool,
-            lambda number=number: confirm(conn, f"a{number}", f"pay_a{number}"),
-            lambda number=number: confirm(other, f"b{number}", f"pay_b{number}"),
+            partial(confirm, conn, f"a{number}", f"pay_a{number}"),
+            partial(confirm, other, f"b{number}", f"pay_b{number}"),
         )
         assert sorted(answers) == ["refund", "reheld"]
     assert value(conn, "select count(*) from duebook.intent where kind = 'hold_refund'") == 8
