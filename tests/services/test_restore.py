@@ -418,7 +418,8 @@ def make_no_channel(name: str) -> Channel:
 
 def test_the_command_shows_and_does_it(conn: Conn, duebook_cli: DuebookCli, tmp_path: Path) -> None:
     add_due(conn, 3)
-    lost = Witnessed("test", "gone:1", 999, str(uuid4()), 3, 50, {"adyen": 9}, datetime.now(UTC))
+    at = datetime(2026, 12, 1, tzinfo=UTC)
+    lost = Witnessed("test", "gone:1", 999, str(uuid4()), 3, 50, {"adyen": 9}, at)
     Witness(str(tmp_path / "w"), "test").write("gone-1.json", lost)
     duebook_cli.environment["DUEBOOK_WITNESS"] = str(tmp_path / "w")
     refused = duebook_cli.in_process("sweep")
