@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
+import psycopg
+
 from tests.simulation import actors
 from tests.simulation.actors import Actor
-from tests.simulation.model import ViolationError
+from tests.simulation.model import Hold, ViolationError
 from tests.simulation.provider import ANSWERS
 from tests.simulation.wires import Wire
-from tests.simulation.world import CHANNELS, MOST_SWEEPS, Setup, World
+from tests.simulation.world import ACCOUNTS, CHANNELS, MOST_SWEEPS, Setup, World
 
 Deed = tuple[Any, ...]
 
@@ -179,6 +181,124 @@ def _miscount(world: World, which: int) -> None:
     world.miscount(which)
 
 
+def _account(world: World, which: int) -> str:
+    return f"a{which % ACCOUNTS:06}"
+
+
+def _pause(world: World, which: int, drops: int) -> None:
+    kind, channel, account = world.kind, world.setup.channel, _account(world, which)
+    scopes = (("all", "*"), ("kind", kind), ("channel", channel), ("account", account))
+    scope = scopes[which % len(scopes)]
+    mode = "drop" if drops else "hold"
+    world.ask(
+        "pause",
+        lambda wire: wire.execute(
+            "select duebook.pause_intents(%s, %s, %s, 'model', 'model')", [*scope, mode]
+        ),
+        lambda answer: world.model.pauses.add(scope),
+    )
+
+
+def _resume(world: World, which: int) -> None:
+    if world.model.pauses:
+        scope = sorted(world.model.pauses)[which % len(world.model.pauses)]
+        world.model.pauses.discard(scope)
+        world.ask(
+            "resume",
+            lambda wire: wire.execute(
+                "select * from duebook.resume_intents(%s, %s, 'model', 'model')", scope
+            ),
+            lambda answer: None,
+        )
+
+
+def _hold(world: World, which: int, seconds: float) -> None:
+    """A reservation of the one resource that there is too little of."""
+    account, name = _account(world, which), f"h{len(world.model.holds) + 1}"
+    hold = Hold(world.clock + seconds)
+    world.model.holds[name] = hold
+
+    def work(wire: Wire) -> Any:
+        try:
+            wire.execute(
+                "select * from duebook.create_hold(%s, %s, p_for => %s, p_resource => 'room',"
+                " p_payment_id => %s, p_by => 'model')",
+                [account, name, timedelta(seconds=seconds), f"p-{name}"],
+            )
+        except psycopg.errors.CheckViolation:
+            return "full"
+        return "held"
+
+    world.ask("hold", work, lambda answer: None)
+
+
+def _confirm(world: World, which: int, pays: int) -> None:
+    _ask_hold(
+        world,
+        which,
+        "select duebook.confirm_hold(h.account_id, h.hold,"
+        f" {'h.payment_id' if pays else 'null'}, 'model') from duebook.hold as h where h.hold = %s",
+    )
+
+
+def _cancel_hold(world: World, which: int) -> None:
+    _ask_hold(
+        world,
+        which,
+        "select duebook.cancel_hold(h.account_id, h.hold, 'model', 'model')"
+        " from duebook.hold as h where h.hold = %s",
+        "cancelled",
+    )
+
+
+def _ask_hold(world: World, which: int, statement: str, *answers: str) -> None:
+    if not world.model.holds:
+        return
+    name = sorted(world.model.holds)[which % len(world.model.holds)]
+
+    def work(wire: Wire) -> Any:
+        row = wire.execute(statement, [name]).fetchone()
+        return None if row is None else row[0]
+
+    def note(answer: Any) -> None:
+        if answer is not None and (not answers or answer in answers):
+            world.model.answer_hold(name, answer, world.clock)
+
+    world.ask("ask_hold", work, note)
+
+
+def _schedule(world: World, which: int, seconds: float) -> None:
+    """A daily reminder from so many seconds on, written ahead by whatever sweep comes first."""
+    world.schedules += 1
+    name = f"s{world.schedules}"
+    world.ask(
+        "schedule",
+        lambda wire: wire.execute(
+            "select duebook.put_schedule(%s, %s, 'reminder', 'weekly', 'UTC',"
+            " date_trunc('minute', clock_timestamp() at time zone 'UTC' + %s)::time,"
+            " 'omit', 'later', 'earlier',"
+            " (clock_timestamp() at time zone 'UTC')::date, 'all', interval '3 days', 100, 600,"
+            " 'model', p_weekdays => array[1, 2, 3, 4, 5, 6, 7])",
+            [_account(world, which), name, timedelta(seconds=seconds)],
+        ),
+        lambda answer: None,
+    )
+
+
+def _cancel_schedule(world: World, which: int) -> None:
+    if world.schedules:
+        name = f"s{which % world.schedules + 1}"
+        world.ask(
+            "cancel_schedule",
+            lambda wire: wire.execute(
+                "select duebook.cancel_schedule(s.account_id, s.schedule, 'model', 'model')"
+                " from duebook.schedule as s where s.schedule = %s",
+                [name],
+            ),
+            lambda answer: world.model.cancel_schedule(name),
+        )
+
+
 DEEDS: Final[dict[str, Callable[..., None]]] = {
     "promise": _promise,
     "sweep": _sweep,
@@ -199,6 +319,13 @@ DEEDS: Final[dict[str, Callable[..., None]]] = {
     "find_contacts": _find_contacts,
     "double": _double,
     "miscount": _miscount,
+    "pause": _pause,
+    "resume": _resume,
+    "hold": _hold,
+    "confirm": _confirm,
+    "cancel_hold": _cancel_hold,
+    "schedule": _schedule,
+    "cancel_schedule": _cancel_schedule,
 }
 
 
@@ -252,6 +379,9 @@ def _scene(dice: random.Random) -> Iterator[Deed]:
         _more: 2,
         _answers: 3,
         _claim_lost: 1,
+        _reserve: 2,
+        _stop_all: 2,
+        _remind: 1,
     }
     scene = dice.choices(list(scenes), list(scenes.values()))[0]
     yield from scene(dice)
@@ -348,6 +478,44 @@ def _answers(dice: random.Random) -> list[Deed]:
     if dice.random() < 0.2:
         return [("double",)]
     return [("answer", *(dice.randint(0, len(ANSWERS) - 1) for _ in range(dice.randint(1, 4))))]
+
+
+def _reserve(dice: random.Random) -> list[Deed]:
+    """Holds come to their end, while somebody wants to confirm or to cancel one."""
+    seconds = dice.choice((60.0, 100.0, 1000.0))
+    word = dice.choice(("confirm", "confirm", "cancel_hold"))
+    ask: Deed = (word, _which(dice), dice.randint(0, 1)) if word == "confirm" else (word, 0)
+    return [
+        *[("hold", _which(dice), seconds)] * dice.randint(1, 4),
+        *([ask] if dice.random() < 0.3 else []),
+        ("pass", dice.choice((30.0, 130.0, 1100.0))),
+        ("sweep", _off(dice)),
+        ("run", -1, dice.choice((21, 34, 40, 45, 50, 55))),
+        ask,
+        ("run", -1, dice.choice((1, 2, 5))),
+        *([("confirm", _which(dice), 1)] if dice.random() < 0.6 else []),
+    ]
+
+
+def _stop_all(dice: random.Random) -> list[Deed]:
+    """Something is paused for a while."""
+    pause: Deed = ("pause", _which(dice), int(dice.random() < 0.2))
+    return [pause, *_work(dice), *([("resume", _which(dice))] if dice.random() < 0.7 else [])]
+
+
+def _remind(dice: random.Random) -> list[Deed]:
+    """A schedule, and two sweeps that write its occurrences."""
+    which = _which(dice)
+    return [
+        ("schedule", which, dice.choice((100.0, 1000.0))),
+        ("sweep", _off(dice)),
+        ("sweep", _off(dice)),
+        ("run", -1, dice.choice((13, 21, 34))),
+        ("run", -2, dice.choice((13, 21, 34))),
+        *([("crash", -1)] if dice.random() < 0.3 else []),
+        ("pass", dice.choice(_LAPSES)),
+        *([("cancel_schedule", which)] if dice.random() < 0.4 else []),
+    ]
 
 
 def _claim_lost(dice: random.Random) -> list[Deed]:

@@ -25,6 +25,7 @@ class ViolationError(AssertionError):
 class Standing:
     """Where a key stands: its places (one, if all is well), the cause there, and its outcome."""
 
+    account: str
     places: tuple[str, ...]
     cause: str | None
     outcome: str | None
@@ -44,6 +45,22 @@ class Window:
 
 
 @dataclass(slots=True)
+class Hold:
+    """A reservation: the answers that were given to those who asked for it."""
+
+    ends_at: float
+    answers: set[str] = field(default_factory=set)
+
+
+# What a hold can't have been told to be as well.
+_EXCLUDES = (
+    ({"confirmed"}, {"expired", "reheld", "refund", "cancelled in time"}),
+    ({"reheld"}, {"refund", "confirmed"}),
+)
+_CLOCK_TOLERANCE = 20.0
+
+
+@dataclass(slots=True)
 class Model:
     """The reference: told of each event, it notes what can't be in `faults`."""
 
@@ -54,20 +71,22 @@ class Model:
     pardoned: Counter[str] = field(default_factory=Counter)
     vouched: set[str] = field(default_factory=set)
     standing: Mapping[str, Standing] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    pauses: set[tuple[str, str]] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
 
     def fail(self, fault: str) -> None:
         """Note what must never be."""
         self.faults.append(fault)
 
-    def promise(self, keys: Mapping[str, str]) -> None:
-        """These keys (with their accounts) are promised from here on, for ever."""
-        self.account_of.update(keys)
-
     def ask_to_end(self, key: str, is_promised: bool = True) -> None:
         """Somebody was answered that this key will be ended (or that it has)."""
         if is_promised:
             self.asked.add(key)
+
+    def cancel_schedule(self, name: str) -> None:
+        """Somebody was answered that a schedule reminds no more."""
+        self.asked |= {key for key in self.account_of if f":{name}:" in key}
 
     def silence(self, account: str) -> None:
         """An account wants nothing any more."""
@@ -79,6 +98,27 @@ class Model:
         silenced = {key for key, account in self.account_of.items() if account in self.silenced}
         known = frozenset(key for key, at in self.standing.items() if at.known_sent)
         return Window(ended, frozenset(self.asked | silenced), known)
+
+    def is_paused(self, key: str, account: str) -> bool:
+        """Whether somebody was answered that this is paused."""
+        kind, _, rest = key.partition(":")
+        channel = rest.partition(":")[0]
+        scopes = {("all", "*"), ("account", account), ("channel", channel), ("kind", kind)}
+        return not self.pauses.isdisjoint(scopes)
+
+    def answer_hold(self, name: str, answer: str, now: float) -> None:
+        """Somebody was answered what a hold is."""
+        hold = self.holds[name]
+        if answer == "confirmed" and now > hold.ends_at + _CLOCK_TOLERANCE:
+            self.fail(f"hold {name}: confirmed after its end")
+        if answer in ("expired", "reheld", "refund") and now < hold.ends_at - _CLOCK_TOLERANCE:
+            self.fail(f"hold {name}: {answer} before its end")
+        if answer == "cancelled" and now < hold.ends_at - _CLOCK_TOLERANCE:
+            hold.answers.add("cancelled in time")
+        hold.answers.add(answer)
+        for one, other in _EXCLUDES:
+            if one & hold.answers and other & hold.answers:
+                self.fail(f"hold {name}: said to be {sorted(hold.answers)}")
 
     def start_send(self, key: str, window: Window | None) -> None:
         """A sender hands a key to the provider."""
@@ -116,6 +156,7 @@ class Model:
 
     def see(self, standing: Mapping[str, Standing]) -> None:
         """The committed state now, against all that is known."""
+        self.account_of.update({key: at.account for key, at in standing.items()})
         for key in self.account_of.keys() - standing.keys():
             self.fail(f"{key}: promised, and gone")
         for key, at in standing.items():
@@ -132,10 +173,16 @@ class Model:
             self.fail(f"{key}: its outcome and its place differ")
         if at.outcome == "sent" and not self.accepted[key] and key not in self.vouched:
             self.fail(f"{key}: said to be sent, and the provider never took it")
+        if at.outcome == "done" and {"confirmed", "cancelled in time"} & self._answers(key):
+            self.fail(f"{key}: expired, and its holder was told {sorted(self._answers(key))}")
         if at.known_sent and not self.accepted[key]:
             self.fail(f"{key}: a result says sent, and the provider never took it")
         if at.known_sent and at.places in (("in_doubt",), ("held",)):
             self.fail(f"{key}: known to be sent, and {at.places[0]} ({at.cause})")
+
+    def _answers(self, key: str) -> set[str]:
+        hold = self.holds.get(key.removeprefix("hold:"))
+        return set() if hold is None else hold.answers
 
     def _see_same_end(self, key: str, before: Standing, at: Standing) -> None:
         was = (before.outcome, before.reason, before.ended_at_attempt)

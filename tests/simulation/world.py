@@ -97,6 +97,7 @@ class World:
         self.clock = 0.0
         self.numbers = itertools.count(1)
         self.payments = 0
+        self.schedules = 0
         self.away = 0
         self.doubles_next_flush = False
         self.actors: list[Actor] = []
@@ -108,12 +109,15 @@ class World:
         self.conn.execute("select sim.clear()")
         for channel in CHANNELS:
             add_kind(self.conn, _kind(channel), channel, max_claims=4)
+        for kind in ("reminder", "hold_refund"):
+            add_kind(self.conn, kind, setup.channel, max_claims=4)
         if setup.tokens is not None:
             self.conn.execute(
                 "insert into duebook.budget (channel, tokens, capacity, refill_per_minute)"
                 " values ('noop', %(n)s, %(n)s, 60), ('echo', %(n)s, %(n)s, 60)",
                 {"n": setup.tokens},
             )
+        self.conn.execute("select duebook.set_hold_resource('room', 2)")
         random.seed(0)
 
     def end(self) -> None:
@@ -140,6 +144,7 @@ class World:
         self.end_everybody()
         self.look()
         self.give_contacts()
+        self.resume_all()
         for minutes in (3, 20, 20, 70, 70, 400, 400, 400):
             self.pass_time(timedelta(minutes=minutes))
             self._sweep_in_peace()
@@ -291,8 +296,8 @@ class World:
         actor.seen["claims"] = statement == query("claim_batch")
         if actor.seen["claims"]:
             return partial(self._see_claim, wire, params)
-        if statement == query("read_window_facts"):
-            # Facts are as of the statement's beginning, so is what the model lets them know.
+        if statement == query("lock_batch"):
+            # The first that a window's transaction reads; what it reads next may know more.
             actor.seen["window"] = self.model.open_window()
         return None
 
@@ -391,14 +396,11 @@ class World:
             payments_from=self.payments + 1,
         )
         self.payments += count
-        rows = self.conn.execute(
-            "select operation_key, account_id from duebook.intent order by intent_id"
-        ).fetchall()
-        self.model.promise(dict(rows))
+        self.model.see(self._standing())
 
     def key(self, which: int) -> tuple[str, str]:
         """A promised key and its account."""
-        keys = list(self.model.account_of.items())
+        keys = [each for each in self.model.account_of.items() if not each[0].startswith("hold:")]
         return keys[which * 7 % len(keys)]
 
     def miscount(self, which: int) -> None:
@@ -436,6 +438,11 @@ class World:
             self.move(actor, actors.after(1))
             actor.fault = None
 
+    @property
+    def kind(self) -> str:
+        """The kind of most intents."""
+        return _kind(self.setup.channel)
+
     def pass_time(self, by: timedelta) -> None:
         """Time goes by, for the database and for every process alike."""
         for _ in range(20):
@@ -448,6 +455,13 @@ class World:
             raise ViolationError("some processes wait for each other for ever")
         self.conn.execute("select sim.pass(%s)", [by])
         self.clock += by.total_seconds()
+
+    def resume_all(self) -> None:
+        """Nothing is paused any more."""
+        self.conn.execute(
+            "select duebook.resume_intents(scope, name, 'model', 'model') from duebook.pause"
+        )
+        self.model.pauses.clear()
 
     def give_contacts(self) -> None:
         """Every account can be reached again."""
@@ -463,7 +477,7 @@ class World:
     def _standing(self) -> dict[str, Standing]:
         rows = self.conn.execute("select * from sim.standing order by intent_id").fetchall()
         return {
-            row[0]: Standing(tuple(row[3]), row[4], row[5], row[6], row[7], row[8], row[9])
+            row[0]: Standing(row[1], tuple(row[3]), row[4], row[5], row[6], row[7], row[8], row[9])
             for row in rows
         }
 

@@ -2,6 +2,28 @@
 -- pass, and to see where every key stands.
 create schema sim;
 
+-- The key of a hold's expiry names its instant, so it moves with it.
+create function sim.rename_holds() returns void
+language sql
+as $$
+    update duebook.outcome as o
+    set operation_key = duebook.hold_expiry_key(h.hold, h.expires_at)
+    from duebook.hold as h
+    where
+        o.kind = 'hold_expiry'
+        and o.account_id = h.account_id
+        and o.intent_id = (
+            select i.intent_id from duebook.intent as i
+            where i.account_id = h.account_id and i.subject = 'hold:' || h.hold
+            and i.kind = 'hold_expiry'
+        );
+    update duebook.intent as i
+    set operation_key = duebook.hold_expiry_key(h.hold, h.expires_at)
+    from duebook.hold as h
+    where
+        i.kind = 'hold_expiry' and i.account_id = h.account_id and i.subject = 'hold:' || h.hold;
+$$;
+
 -- Time passes: every instant that is kept moves back, since the server's clock can't be set.
 create procedure sim.make_functions()
 language plpgsql
@@ -61,7 +83,7 @@ begin
     ) as t;
     execute format(
         'create function sim.pass(p_by interval) returns void language plpgsql as %L',
-        'begin ' || v_shift || ' end'
+        'begin ' || v_shift || ' perform sim.rename_holds(); end'
     );
 
     select
@@ -107,7 +129,7 @@ with in_batch as (
     )
 )
 select
-    i.operation_key,
+    case when i.kind = 'hold_expiry' then i.subject else i.operation_key end as operation_key,
     i.account_id,
     i.intent_id,
     array_remove(array[
