@@ -397,7 +397,7 @@ def _showing(session: Session) -> Iterator[Callable[[Sample], None]]:
 
 
 def _samples_table() -> Table:
-    return _table("time", right=("due", "oldest due", "in doubt", "sent", "later"))
+    return _table("time", right=("due", "oldest due", "in doubt", "sent", "ended", "later"))
 
 
 def _add_sample(table: Table, sample: Document) -> None:
@@ -407,6 +407,7 @@ def _add_sample(table: Table, sample: Document) -> None:
         _span(sample["oldest_due_s"]),
         f"{sample['in_doubt']:,}",
         f"{sample['sent']:,}",
+        f"{sample['ended']:,}",
         f"{sample['later']:,}",
     )
 
@@ -415,7 +416,7 @@ def _line(sample: Document) -> str:
     return (
         f"{_clock(sample['at'])}  due {sample['due']:,}, the oldest for "
         f"{_span(sample['oldest_due_s'])}; in doubt {sample['in_doubt']:,}; "
-        f"sent {sample['sent']:,}; later {sample['later']:,}"
+        f"sent {sample['sent']:,}; ended {sample['ended']:,}; later {sample['later']:,}"
     )
 
 

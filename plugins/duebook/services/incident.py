@@ -38,8 +38,8 @@ class Sample:
     """How far the backlog has fallen at one instant.
 
     `due` and `oldest_due_s` are of everything that is due, `in_doubt` of everything in doubt;
-    `sent`, `ended`, `later` and `sending` of what the incident noted. `last_at`: when the last of
-    those that were put off may go.
+    `sent`, `done`, `ended`, `later` and `sending` of what the incident noted. `last_at`: when the
+    last of those that were put off may go.
     """
 
     at: datetime
@@ -47,6 +47,7 @@ class Sample:
     oldest_due_s: float
     in_doubt: int
     sent: int
+    done: int
     ended: int
     later: int
     sending: int

@@ -11,7 +11,8 @@ with backlog as (
 
 fate as (
     select
-        count(*) filter (where f.place in ('sent', 'done')) as sent,
+        count(*) filter (where f.place = 'sent') as sent,
+        count(*) filter (where f.place = 'done') as done,
         count(*) filter (where f.place in ('sent', 'done', 'expired')) as ended,
         count(*) filter (where f.place = 'later') as later,
         count(*) filter (where f.place = 'batch') as sending,
@@ -25,6 +26,7 @@ select
     coalesce(extract(epoch from clock_timestamp() - b.oldest_at), 0)::float8 as oldest_due_s,
     (select count(*) from duebook.in_doubt) as in_doubt,
     f.sent,
+    f.done,
     f.ended,
     f.later,
     f.sending,
