@@ -13,7 +13,7 @@ import pytest
 from duebook.db.connect import connect_url
 from duebook.db.embedded import EmbeddedServer
 from duebook.db.migrate import migrate
-from tests.crash.test_senders import go_on, report_of, running, sends
+from tests.crash.test_senders import go_on, report_of, running, sends, wait_until_paused
 from tests.due_work import add_due, places, value, wait_for
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
@@ -64,8 +64,7 @@ def test_a_server_that_goes_away_in_mid_window(
         add_due(conn, 120, accounts=7)
     log = tmp_path / "sends"
     with running(server.url(), log, "batch=60", "window=20", "at=30", "pause=1") as sender:
-        assert sender.stdout is not None
-        assert sender.stdout.readline() == "paused\n"
+        wait_until_paused(sender)
         going(server)
         go_on(sender)
         report = report_of(sender)

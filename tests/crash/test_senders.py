@@ -49,6 +49,15 @@ def go_on(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
+def wait_until_paused(process: subprocess.Popen[str]) -> None:
+    """Returns once the sender waits at its send; what it logs before that is passed over."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "paused\n":
+            return
+    raise AssertionError("the sender ended without a pause")
+
+
 def report_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     """The report that ends a sender's output, after its log lines."""
     assert process.stdout is not None
@@ -184,8 +193,7 @@ def test_a_sender_stopped_beyond_its_lease_sends_nothing_on_waking(
         "batch=100", "window=50", "lease=2.5", "io_timeout=0.5", "window_time=1", "at=20", "pause=1"
     )  # fmt: skip
     with running(database_url, log, *arguments) as sender:
-        assert sender.stdout is not None
-        assert sender.stdout.readline() == "paused\n"
+        wait_until_paused(sender)
         os.kill(sender.pid, signal.SIGSTOP)
         wait_for(
             lambda: value(
@@ -219,8 +227,7 @@ def test_sigterm_finishes_the_window_and_gives_the_rest_back(
     add_due(conn, 100)
     log = tmp_path / "sends"
     with running(database_url, log, "batch=100", "window=50", "at=20", "pause=1") as sender:
-        assert sender.stdout is not None
-        assert sender.stdout.readline() == "paused\n"
+        wait_until_paused(sender)
         os.kill(sender.pid, signal.SIGTERM)
         go_on(sender)
         report = report_of(sender)
@@ -239,8 +246,7 @@ def test_a_sender_that_loses_its_connections_leaves_no_doubt(
     add_due(conn, 200)
     log = tmp_path / "sends"
     with running(database_url, log, "batch=100", "window=50", "at=60", "pause=1") as sender:
-        assert sender.stdout is not None
-        assert sender.stdout.readline() == "paused\n"
+        wait_until_paused(sender)
         ended = conn.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
