@@ -210,11 +210,14 @@ def render_sweep(document: Document, console: Console) -> None:
             ("rescued", "rescued from lapsed batches"),
             ("released", "released from held"),
             ("set_aside", "set aside"),
+            ("occurrences", "dates of schedules written"),
         )
         if document.get(name)
     ]
     if back:
         _line(console, ", ".join(back))
+    if document.get("calendar"):
+        _hanging(console, "", Text(document["calendar"], BAD))
     if document.get("refusal"):
         _hanging(console, "", Text(f"nothing was sent: {document['refusal']}", BAD))
     if document.get("paused"):

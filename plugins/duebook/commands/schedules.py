@@ -254,6 +254,6 @@ def _render_list(found: Sequence[Mapping[str, Any]], console: Console) -> None:
             one["state"],
             str(one["waiting"]),
             "" if due is None else due[:16].replace("T", " "),
-            f"{one['rule']}; {one['policy']}",
+            one["rule"],
         )
     console.print(table)

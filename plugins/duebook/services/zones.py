@@ -117,5 +117,5 @@ def compare_at_start(conn: psycopg.Connection[Any], sender: str) -> None:
         _log.error("tzdb_is_old", sender=sender, reason=refusal)
     differing = differing_server_zones(conn)
     if differing:
-        # Due times are computed in Python; only local days of reports may be wrong.
-        _log.warning("server_tzdb_differs", zones=", ".join(differing), ours=tzdb_version())
+        # Due times are computed in Python; only local days of reports may be wrong (see doctor).
+        _log.info("server_tzdb_differs", zones=", ".join(differing), ours=tzdb_version())
