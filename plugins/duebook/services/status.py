@@ -30,6 +30,7 @@ UNREAD_AFTER: Final = timedelta(minutes=30)
 LATE_AFTER: Final = timedelta(minutes=5)
 NEEDED_DAGS: Final = ("nightly_reconciliation", "due_sweep")
 BATCH_LIMIT: Final = 20
+PAUSE_LIMIT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ def _needs(facts: _Facts, config: Config | None, dags: DagStates) -> Iterable[Ne
     yield from _account_needs(facts, config)
     yield from _event_needs(facts)
     yield from _sending_needs(facts)
+    yield from _calendar_needs(facts)
 
 
 def _event_needs(facts: _Facts) -> Iterable[Need]:
@@ -317,8 +319,9 @@ def _account_needs(facts: _Facts, config: Config | None) -> Iterable[Need]:
         )
 
 
-def _calendar_needs(facts: _Facts, *, is_paused: bool) -> Iterable[Need]:
-    schedules = facts.schedules
+def _calendar_needs(facts: _Facts) -> Iterable[Need]:
+    schedules, incident = facts.schedules, facts.incident
+    is_paused = incident is not None and incident["is_sweep_paused"]
     unwritten = timedelta(seconds=schedules["oldest_unwritten_s"])
     if schedules["unwritten"] and unwritten > LATE_AFTER and not is_paused:
         yield Need(
@@ -346,12 +349,15 @@ def _sending_needs(facts: _Facts) -> Iterable[Need]:
             if is_paused
             else f"when it is over, run `duebook incident close {incident['name']}`",
         )
-    for row in facts.pauses:
+    for row in facts.pauses[:PAUSE_LIMIT]:
         held = f"; {row['held_count']:,} held" if row["mode"] == "hold" else ""
         yield Need(
             f"{pause_text(row)}{held}",
             f"when it may go on, run `duebook resume {target(row)} --reason WHY`",
         )
+    if len(facts.pauses) > PAUSE_LIMIT:
+        more = counted(len(facts.pauses) - PAUSE_LIMIT, "more pause")
+        yield Need(more, "`duebook status --json` lists them all")
     oldest = facts.backlog["oldest_due_at"]
     if oldest is not None and facts.now - oldest > LATE_AFTER and not is_paused:
         last = f"{span(facts.now - facts.last_claim_at)} ago" if facts.last_claim_at else "never"
@@ -367,7 +373,6 @@ def _sending_needs(facts: _Facts) -> Iterable[Need]:
             f"{span(unswept)}",
             "see that the DAG due_sweep runs, or run `duebook sweep`",
         )
-    yield from _calendar_needs(facts, is_paused=is_paused)
     lapsed = [row for row in facts.batches if row["is_lapsed"]]
     if lapsed and facts.now - lapsed[0]["lease_until"] > LATE_AFTER:
         yield Need(
