@@ -75,6 +75,11 @@ def test_the_examples_of_the_rfcs(text: str, starts_on: str, expected: str) -> N
     assert dates(read(text, starts_on), len(wanted)) == wanted
 
 
+def test_the_start_of_the_week_does_not_matter_where_every_week_counts() -> None:
+    assert read("FREQ=WEEKLY;BYDAY=TU,SU;WKST=SU").weekdays == (2, 7)
+    assert read("FREQ=MONTHLY;INTERVAL=2;BYMONTHDAY=1;WKST=SU").month_day == 1
+
+
 def test_the_start_says_the_day_that_the_rule_does_not() -> None:
     assert read("FREQ=WEEKLY", "2026-01-07").weekdays == (3,)
     assert read("FREQ=MONTHLY", "2026-01-30").month_day == 30
