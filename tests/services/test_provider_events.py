@@ -130,6 +130,7 @@ def test_a_webhook_that_arrives_twice_and_at_two_endpoints_has_one_effect(shop: 
     assert (shop.read().read, shop.read().read) == (1, 0)
     # The third delivery comes when all is done.
     assert shop.receive("1", *told, endpoint="third") == "stored"
+    assert shop.world.value("select count(*) from duebook.pending_event") == 0
     assert shop.read().claimed == 0
     assert shop.world.value("select count(*) from duebook.event_effect") == 1
     assert shop.world.value("select count(*) from duebook.intent") == 1
@@ -375,6 +376,16 @@ def test_readers_at_the_same_moment_share_the_events(shop: Shop) -> None:
     assert sum(report.read for report in reports) == 12
     assert sum(report.intents for report in reports) == 12
     assert set(shop.effects().values()) == {"read"}
+
+
+def test_an_event_that_another_reader_is_just_claiming_is_passed_over(shop: Shop) -> None:
+    for name in ("1", "2"):
+        shop.receive(name, "balance.available", None)
+    with shop.world.connect() as other, other.transaction():
+        other.execute("select 1 from duebook.pending_event where event_id = 'evt_1' for update")
+        assert shop.read().claimed == 1
+        assert shop.effects() == {"evt_2": "ignored"}
+    assert shop.read().claimed == 1
 
 
 def test_only_the_account_that_was_asked_for_is_read(shop: Shop) -> None:
