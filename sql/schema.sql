@@ -4149,11 +4149,6 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
             pg_catalog.clock_timestamp() as now,
             duebook.environment_refusal(p_environment) is null as is_environment_accepted
     ),
-    pauses as materialized (
-        select p.scope, p.name, p.mode
-        from duebook.pause as p
-        for share skip locked
-    ),
     picked as materialized (
         select h.*
         from duebook.held as h
@@ -4162,31 +4157,31 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
         limit p_most
         for update skip locked
     ),
-    paused as materialized (
+    pauses as materialized (
+        select p.scope, p.name
+        from duebook.pause as p
+        where
+            exists (select from picked as h where h.cause = 'paused')
+            and (
+                p.scope <> 'account'
+                or p.name in (select h.account_id from picked as h where h.cause = 'paused')
+            )
+        for share skip locked
+    ),
+    certain as materialized (
         select
-            h.account_id,
-            h.intent_id,
-            (select pg_catalog.count(*) from pauses) <> (
-                select pg_catalog.count(*) from duebook.pause
-            ) as is_uncertain,
-            (
-                select pg_catalog.min(p.mode)
-                from pauses as p
+            (select pg_catalog.count(*) from pauses) = (
+                select pg_catalog.count(*)
+                from duebook.pause as p
                 where
-                    (p.scope, p.name) in (
-                        ('all', '*'),
-                        ('kind', h.kind),
-                        ('channel', h.channel),
-                        ('account', h.account_id)
-                    )
-            ) as mode
-        from picked as h
-        where h.cause = 'paused'
+                    p.scope <> 'account'
+                    or p.name in (select h.account_id from picked as h where h.cause = 'paused')
+            ) as of_pauses
     ),
     judged as materialized (
         select
             p.*,
-            w.is_uncertain,
+            f.of_pauses as is_certain,
             i.operation_key,
             i.payment_id,
             i.intended_local,
@@ -4230,7 +4225,10 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
                             and e.due_at is null
                     )
                 ) then 'wait'
-                when p.cause = 'paused' and (w.is_uncertain or w.mode = 'hold') then 'wait'
+                when p.cause = 'paused' and (
+                    not f.of_pauses
+                    or duebook.pause_mode(p.account_id, p.kind, p.channel) = 'hold'
+                ) then 'wait'
                 when p.cause = 'no_consent' and not exists (
                     select
                     from duebook.consent as n
@@ -4251,8 +4249,8 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
             end as verdict
         from picked as p
         cross join clock as c
+        cross join certain as f
         left join duebook.intent as i on p.account_id = i.account_id and p.intent_id = i.intent_id
-        left join paused as w on p.account_id = w.account_id and p.intent_id = w.intent_id
     ),
     due_again as materialized (
         select
@@ -4283,7 +4281,7 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
                 when j.verdict = 'too_late' then j.now + interval '10 minutes'
                 when j.cause in ('poison', 'rescue_failed')
                     then least(j.now + interval '10 minutes', j.give_up_at)
-                when j.cause = 'paused' and not j.is_uncertain
+                when j.cause = 'paused' and j.is_certain
                     then least(
                         j.now + least(
                             greatest(j.now - j.since, interval '1 minute'), interval '6 hours'
@@ -6682,6 +6680,58 @@ COMMENT ON COLUMN duebook.webhook_receipt.received_at IS 'When it was stored fir
 
 COMMENT ON COLUMN duebook.webhook_receipt.body_sha256 IS 'Digest of the raw body.';
 
+CREATE VIEW duebook_reports.catch_up_decisions AS
+ SELECT e.account_id,
+    i.payment_id,
+    e.subject AS operation_key,
+    i.kind,
+    e.happened_at AS decided_at,
+    (e.detail ->> 'verdict'::text) AS verdict,
+    ((e.detail ->> 'due_at'::text))::timestamp with time zone AS due_at,
+    ((e.detail ->> 'late_s'::text))::bigint AS late_s,
+    ((e.detail ->> 'slot_at'::text))::timestamp with time zone AS slot_at,
+    ((e.detail ->> 'newer_due'::text))::integer AS newer_due,
+    (e.detail ->> 'policy_of'::text) AS policy_of,
+    (e.detail ->> 'catch_up'::text) AS catch_up,
+    ((e.detail ->> 'window_s'::text))::bigint AS window_s,
+    ((e.detail ->> 'max_occurrences'::text))::integer AS max_occurrences,
+    ((e.detail ->> 'spread_per_minute'::text))::integer AS spread_per_minute
+   FROM (duebook.audit_event e
+     JOIN duebook.intent i ON (((e.account_id = i.account_id) AND (e.subject = i.operation_key))))
+  WHERE (e.action = 'catch_up'::text);
+
+COMMENT ON VIEW duebook_reports.catch_up_decisions IS 'What the catch-up policy decided about each missed intent, with the policy as it was then. One row each time that one was judged.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.payment_id IS 'Payment it is about, if one.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.operation_key IS 'The idempotency key.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.kind IS 'Kind, such as payment_settled.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.decided_at IS 'When.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.verdict IS 'send, superseded, skipped or too_late.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.due_at IS 'UTC instant at which it had been due.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.late_s IS 'How late it was found, in seconds.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.slot_at IS 'UTC instant from which the pace of catching up lets it go; null unless it is sent.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.newer_due IS 'Newer ones of its subject that were due, counted as far as its policy asks.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.policy_of IS 'Whose policy it was: kind or schedule.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.catch_up IS 'all, latest or skip.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.window_s IS 'How old a missed one might be and still be sent, in seconds.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.max_occurrences IS 'With all: how many missed ones of one subject were sent at most.';
+
+COMMENT ON COLUMN duebook_reports.catch_up_decisions.spread_per_minute IS 'Rate while catching up.';
+
 CREATE VIEW duebook_reports.discrepancies AS
  SELECT d.provider_account,
     d.account_id,
@@ -7860,6 +7910,8 @@ ALTER TABLE ONLY duebook.webhook_receipt
 
 CREATE INDEX audit_event_by_account ON duebook.audit_event USING btree (account_id, happened_at);
 
+CREATE INDEX audit_event_by_catch_up ON duebook.audit_event USING btree (happened_at) WHERE (action = 'catch_up'::text);
+
 CREATE INDEX audit_event_by_subject ON duebook.audit_event USING btree (subject, happened_at);
 
 CREATE INDEX batch_by_lease ON duebook.batch USING btree (lease_until);
@@ -8240,7 +8292,7 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.incident TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.incident_incident_id_seq TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.incident_intent TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.incident_intent TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.intent TO duebook_app;
 
@@ -8313,6 +8365,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.suppression TO duebook_app;
 GRANT SELECT,INSERT ON TABLE duebook.webhook_body TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.webhook_receipt TO duebook_app;
+
+GRANT SELECT ON TABLE duebook_reports.catch_up_decisions TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.catch_up_decisions TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_analyst;

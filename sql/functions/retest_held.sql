@@ -22,11 +22,6 @@ as $$
             pg_catalog.clock_timestamp() as now,
             duebook.environment_refusal(p_environment) is null as is_environment_accepted
     ),
-    pauses as materialized (
-        select p.scope, p.name, p.mode
-        from duebook.pause as p
-        for share skip locked
-    ),
     picked as materialized (
         select h.*
         from duebook.held as h
@@ -35,31 +30,31 @@ as $$
         limit p_most
         for update skip locked
     ),
-    paused as materialized (
+    pauses as materialized (
+        select p.scope, p.name
+        from duebook.pause as p
+        where
+            exists (select from picked as h where h.cause = 'paused')
+            and (
+                p.scope <> 'account'
+                or p.name in (select h.account_id from picked as h where h.cause = 'paused')
+            )
+        for share skip locked
+    ),
+    certain as materialized (
         select
-            h.account_id,
-            h.intent_id,
-            (select pg_catalog.count(*) from pauses) <> (
-                select pg_catalog.count(*) from duebook.pause
-            ) as is_uncertain,
-            (
-                select pg_catalog.min(p.mode)
-                from pauses as p
+            (select pg_catalog.count(*) from pauses) = (
+                select pg_catalog.count(*)
+                from duebook.pause as p
                 where
-                    (p.scope, p.name) in (
-                        ('all', '*'),
-                        ('kind', h.kind),
-                        ('channel', h.channel),
-                        ('account', h.account_id)
-                    )
-            ) as mode
-        from picked as h
-        where h.cause = 'paused'
+                    p.scope <> 'account'
+                    or p.name in (select h.account_id from picked as h where h.cause = 'paused')
+            ) as of_pauses
     ),
     judged as materialized (
         select
             p.*,
-            w.is_uncertain,
+            f.of_pauses as is_certain,
             i.operation_key,
             i.payment_id,
             i.intended_local,
@@ -103,7 +98,10 @@ as $$
                             and e.due_at is null
                     )
                 ) then 'wait'
-                when p.cause = 'paused' and (w.is_uncertain or w.mode = 'hold') then 'wait'
+                when p.cause = 'paused' and (
+                    not f.of_pauses
+                    or duebook.pause_mode(p.account_id, p.kind, p.channel) = 'hold'
+                ) then 'wait'
                 when p.cause = 'no_consent' and not exists (
                     select
                     from duebook.consent as n
@@ -124,8 +122,8 @@ as $$
             end as verdict
         from picked as p
         cross join clock as c
+        cross join certain as f
         left join duebook.intent as i on p.account_id = i.account_id and p.intent_id = i.intent_id
-        left join paused as w on p.account_id = w.account_id and p.intent_id = w.intent_id
     ),
     due_again as materialized (
         select
@@ -156,7 +154,7 @@ as $$
                 when j.verdict = 'too_late' then j.now + interval '10 minutes'
                 when j.cause in ('poison', 'rescue_failed')
                     then least(j.now + interval '10 minutes', j.give_up_at)
-                when j.cause = 'paused' and not j.is_uncertain
+                when j.cause = 'paused' and j.is_certain
                     then least(
                         j.now + least(
                             greatest(j.now - j.since, interval '1 minute'), interval '6 hours'

@@ -152,6 +152,14 @@ class TestDecisions:
             )
         ]
         assert [each["verdict"] for each in kept] == ["superseded", "send"]
+        report = conn.execute(
+            "select kind, verdict, catch_up, window_s, newer_due, slot_at is null, policy_of"
+            " from duebook_reports.catch_up_decisions order by decided_at, newer_due desc"
+        ).fetchall()
+        assert report == [
+            ("payment_settled", "superseded", "latest", 604800, 1, True, "kind"),
+            ("payment_settled", "send", "latest", 604800, 0, False, "kind"),
+        ]
         assert all((each["catch_up"], each["window_s"]) == ("latest", 604800) for each in kept)
         assert all(2 * 86400 <= each["late_s"] < 2 * 86400 + 600 for each in kept)
         keys = conn.execute("select operation_key from duebook.intent order by intent_id")

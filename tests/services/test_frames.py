@@ -37,7 +37,7 @@ def test_instants_know_their_zone_and_only_asked_columns_are_read(world: World) 
 def test_what_there_is_not_is_named(world: World) -> None:
     world.reconcile()
     assert {"discrepancies", "intents", "outcomes"} <= set(report_names(world.url))
-    with pytest.raises(InputError, match="unknown report contact; there are discrepancies"):
+    with pytest.raises(InputError, match="unknown report contact; there are catch_up_decisions"):
         read_report(world.url, "contact")
     with pytest.raises(InputError, match="has no column address"):
         read_report(world.url, "intents", ["address"])

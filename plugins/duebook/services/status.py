@@ -337,6 +337,18 @@ def _calendar_needs(facts: _Facts) -> Iterable[Need]:
         )
 
 
+def _pause_needs(pauses: Sequence[DictRow]) -> Iterable[Need]:
+    for row in pauses[:PAUSE_LIMIT]:
+        held = f"; {row['held_count']:,} held" if row["mode"] == "hold" else ""
+        yield Need(
+            f"{pause_text(row)}{held}",
+            f"when it may go on, run `duebook resume {target(row)} --reason WHY`",
+        )
+    if len(pauses) > PAUSE_LIMIT:
+        more = counted(len(pauses) - PAUSE_LIMIT, "more pause")
+        yield Need(more, "`duebook status --json` lists them all")
+
+
 def _sending_needs(facts: _Facts) -> Iterable[Need]:
     incident = facts.incident
     is_paused = incident is not None and incident["is_sweep_paused"]
@@ -349,15 +361,7 @@ def _sending_needs(facts: _Facts) -> Iterable[Need]:
             if is_paused
             else f"when it is over, run `duebook incident close {incident['name']}`",
         )
-    for row in facts.pauses[:PAUSE_LIMIT]:
-        held = f"; {row['held_count']:,} held" if row["mode"] == "hold" else ""
-        yield Need(
-            f"{pause_text(row)}{held}",
-            f"when it may go on, run `duebook resume {target(row)} --reason WHY`",
-        )
-    if len(facts.pauses) > PAUSE_LIMIT:
-        more = counted(len(facts.pauses) - PAUSE_LIMIT, "more pause")
-        yield Need(more, "`duebook status --json` lists them all")
+    yield from _pause_needs(facts.pauses)
     oldest = facts.backlog["oldest_due_at"]
     if oldest is not None and facts.now - oldest > LATE_AFTER and not is_paused:
         last = f"{span(facts.now - facts.last_claim_at)} ago" if facts.last_claim_at else "never"
