@@ -1555,6 +1555,7 @@ CREATE FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer, p_up
     LANGUAGE plpgsql
     SET search_path TO ''
     SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
     SET enable_material TO 'off'
@@ -1565,7 +1566,11 @@ declare
     v_now timestamptz;
 begin
     perform
-    from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
+    from (
+        select w.account_id, w.intent_id
+        from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
+        offset 0
+    ) as w
     inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
     inner join duebook.hold as h
         on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
@@ -1584,7 +1589,7 @@ begin
             i.kind,
             i.payment_id,
             i.give_up_at,
-            h.hold,
+            h.hold_ctid,
             case
                 when i.intent_id is null then 'no_intent'
                 when exists (
@@ -1592,7 +1597,7 @@ begin
                     from duebook.outcome as o
                     where o.account_id = i.account_id and o.operation_key = i.operation_key
                 ) then 'has_outcome'
-                when h.hold is null then 'gate_failed'
+                when h.hold_ctid is null then 'gate_failed'
                 when h.confirmed_at is not null then 'settled_meanwhile'
                 when h.cancelled_at < h.expires_at then 'cancelled'
                 when exists (
@@ -1604,8 +1609,12 @@ begin
             end as reason
         from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
         left join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
-        left join duebook.hold as h
-            on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
+        left join lateral (
+            select n.ctid as hold_ctid, n.expires_at, n.confirmed_at, n.cancelled_at
+            from duebook.hold as n
+            where n.account_id = i.account_id and n.hold = pg_catalog.substr(i.subject, 6)
+            limit 1
+        ) as h on true
     ),
     decided as materialized (
         select
@@ -1620,10 +1629,10 @@ begin
         order by j.account_id, j.operation_key
     ),
     swept as (
+        -- Their places can't change: they are locked.
         update duebook.hold as h
         set expired_at = v_now
-        from decided as d
-        where d.account_id = h.account_id and d.hold = h.hold and d.result = 'done'
+        where h.ctid = any(array(select d.hold_ctid from decided as d where d.result = 'done'))
     ),
     answered as (
         insert into duebook.attempt_result (
@@ -2547,7 +2556,7 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
         case
             when p.attempt_no is null then 0
             when p.result is null then p.suspicions + 1
-            when p.reason = 'released' then p.suspicions
+            when p.result = 'skipped' then p.suspicions
             else 0
         end::smallint,
         case

@@ -118,7 +118,7 @@ as $$
         case
             when p.attempt_no is null then 0
             when p.result is null then p.suspicions + 1
-            when p.reason = 'released' then p.suspicions
+            when p.result = 'skipped' then p.suspicions
             else 0
         end::smallint,
         case

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -231,3 +232,54 @@ def test_the_command_says_what_it_would_do_and_does_it(conn: Conn, duebook_cli: 
     refused = duebook_cli.in_process("rebuild", "--apply")
     assert refused.code == 2
     assert "fire" in refused.stderr
+
+
+@pytest.mark.parametrize("seed", [3, 5, 8, 21])
+def test_from_any_state_the_rebuild_gives_what_stood_there(
+    conn: Conn, connect: Callable[[], Conn], seed: int
+) -> None:
+    """Random nights: sends answered at random, senders that die anywhere, waits that end."""
+    chance = random.Random(seed)
+    answers = [*ANSWERS.values(), SendResult("later", code="421"), ANSWERS["1"]]
+
+    def die() -> None:
+        batch_id, size, _ = claim(
+            conn,
+            chance.randint(1, 15),
+            safe_retry_for=chance.choice([None, timedelta(days=1)]),
+        )
+        if batch_id is not None:
+            open_window(conn, batch_id, chance.randint(0, size))
+            lapse(conn)
+        conn.execute("select * from duebook.rescue_batches(10, 10)")
+
+    def send() -> None:
+        conn.execute("update duebook.budget set paused_until = null")
+        sweep_all(connect, lambda message, number: chance.choice(answers))
+
+    def wait() -> None:
+        conn.execute(
+            "update duebook.due set due_at = clock_timestamp()"
+            " where intent_id %% 3 = %s and claims > 0",
+            [chance.randrange(3)],
+        )
+        conn.execute(
+            "insert into duebook.intent_change (account_id, intent_id, due_at, reason)"
+            " select account_id, intent_id, due_at, 'retry' from duebook.due where claims > 0"
+        )
+
+    add_due(conn, 30, accounts=3)
+    add_due(conn, 4, prefix="n", with_contact=False)
+    for _ in range(8):
+        chance.choice([die, die, send, wait])()
+    before, rows = states(conn), details(conn)
+    lose(conn)
+    rebuild(connect, by="ann", apply=True)
+    after = states(conn)
+    # What was held as poison is due, and the next claim finds it out again.
+    poison = {key for key in before if (before[key], after[key]) == ("held", "scheduled")}
+    assert {key: after[key] for key in before if key not in poison} == {
+        key: state for key, state in before.items() if key not in poison
+    }
+    assert [row for row in details(conn) if row[0] not in poison] == rows
+    assert check(connect)["violations"] == []
