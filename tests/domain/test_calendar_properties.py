@@ -75,7 +75,7 @@ def test_dates_stay_between_the_start_and_the_end(rule: Rule) -> None:
         )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(rules(), days)
 def test_after_equals_filtering_from_the_start(rule: Rule, after: date) -> None:
     rule = replace(rule, ends_on=min(rule.ends_on or date.max, date(2042, 12, 31)))

@@ -134,7 +134,7 @@ SUNDAYS = st.builds(
 LOCALS = SUNDAYS | st.datetimes(datetime(2024, 1, 1), datetime(2060, 1, 1))  # noqa: DTZ001
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=300)
 @given(
     st.sampled_from(sorted(known_zones())),
     LOCALS,
@@ -226,7 +226,7 @@ both_can_say = rules(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(both_can_say)
 def test_dateutil_agrees_on_any_rule_that_it_can_say(rule: Rule) -> None:
     assert ours(rule) == by_dateutil(rule)

@@ -253,7 +253,7 @@ def again(text: str, rule: Rule) -> Rule:
     )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(rules())
 def test_a_rule_written_and_read_again_is_the_same(rule: Rule) -> None:
     if not is_valid(rule):

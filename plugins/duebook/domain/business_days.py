@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 import holidays
+from holidays import version
 
 BusinessShift = Literal["none", "next", "previous"]
 
@@ -32,7 +33,7 @@ def holiday_calendars() -> frozenset[str]:
 
 def holidays_version() -> str:
     """Version of the library that answers."""
-    return holidays.__version__
+    return version.__version__
 
 
 def is_business_day(calendar: str, day: date) -> bool:
