@@ -87,7 +87,7 @@ class SweepReport:
     """What a sweep did. `counts` are in attempts; `expired` includes those that needed none.
 
     `paused` is the open incident that kept it from claiming. `calendar` says why no occurrence was
-    computed.
+    computed; `server_zones` are those that the server's time zone data has otherwise.
     """
 
     counts: Counts
@@ -99,6 +99,7 @@ class SweepReport:
     paused: str | None = None
     occurrences: int = 0
     calendar: str | None = None
+    server_zones: tuple[str, ...] = ()
 
     exit_code: int = 0
 
@@ -125,6 +126,7 @@ class SweepReport:
             "paused": self.paused,
             "occurrences": self.occurrences,
             "calendar": self.calendar,
+            "server_zones": list(self.server_zones),
         }
 
 
@@ -172,7 +174,7 @@ def sweep(
             )
             if guard is not None:
                 sender.transact(guard.check)
-            sender.transact(lambda conn: compare_at_start(conn, options.name))
+            server_zones = sender.transact(lambda conn: compare_at_start(conn, options.name))
             chores = Chores()
             if paused is None:
                 send_all(sender, request, chores, should_stop)
@@ -188,6 +190,7 @@ def sweep(
         paused=paused,
         occurrences=chores.calendar.written,
         calendar=chores.calendar.refusal,
+        server_zones=server_zones,
     )
 
 

@@ -110,12 +110,13 @@ def differing_server_zones(conn: psycopg.Connection[Any]) -> list[str]:
     return [row[0] for row in rows]
 
 
-def compare_at_start(conn: psycopg.Connection[Any], sender: str) -> None:
-    """Say in the log where this process's or the server's time zone data is old."""
+def compare_at_start(conn: psycopg.Connection[Any], sender: str) -> tuple[str, ...]:
+    """Compare this process's time zone data with the newest that was here and with the server's.
+
+    Returns the zones that the server has other rules of: due times are computed in Python, so that
+    only local days of reports may be wrong.
+    """
     refusal = compare_tzdb(conn, sender)
     if refusal is not None:
         _log.error("tzdb_is_old", sender=sender, reason=refusal)
-    differing = differing_server_zones(conn)
-    if differing:
-        # Due times are computed in Python; only local days of reports may be wrong (see doctor).
-        _log.info("server_tzdb_differs", zones=", ".join(differing), ours=tzdb_version())
+    return tuple(differing_server_zones(conn))
