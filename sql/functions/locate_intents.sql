@@ -2,7 +2,8 @@
 --
 -- What counts is the last attempt. Without a result it may have been tried, unless its batch was
 -- rescued before its turn came; then the intent is in doubt, but for a channel that recognises the
--- repeat. An unknown end is in doubt until a person or a look-up said that it was not sent.
+-- repeat. What was in doubt or held went back to due where a change of its due time followed: a
+-- person or a look-up said that it was not sent, or its cause had cleared.
 create or replace function duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[])
 returns table (
     account_id text,
@@ -43,7 +44,8 @@ as $$
             r.result,
             r.reason,
             r.finished_at,
-            x.reason = 'released' and x.changed_at >= r.finished_at as is_released,
+            x.reason not in ('edited', 'tzdb')
+            and x.changed_at >= coalesce(r.finished_at, a.claimed_at) as is_back,
             a.position >= e.untried_from as is_untried,
             e.sender = 'restore accept' or e.how = 'dismantled' as is_restored,
             coalesce(a.safe_retry_until, e.safe_retry_until) as repeat_until,
@@ -86,13 +88,14 @@ as $$
                     f.attempt_no is not null
                     and f.result is null
                     and f.is_untried is not true
+                    and f.is_back is not true
                     and (
                         f.repeat_until is null
                         or f.repeat_until <= pg_catalog.clock_timestamp()
                     ) then 'in_doubt'
-                when f.result = 'unknown' then 'in_doubt'
+                when f.result = 'unknown' and f.is_back is not true then 'in_doubt'
                 when f.ownership <> 'live' then 'proposed'
-                when f.result = 'held' and f.is_released is not true then 'held'
+                when f.result = 'held' and f.is_back is not true then 'held'
                 when f.is_zone_unknown then 'held'
                 else 'due'
             end as place

@@ -283,3 +283,18 @@ def test_from_any_state_the_rebuild_gives_what_stood_there(
     }
     assert [row for row in details(conn) if row[0] not in poison] == rows
     assert check(connect)["violations"] == []
+
+
+def test_what_left_doubt_by_a_change_of_its_due_time_stays_due(
+    conn: Conn, connect: Callable[[], Conn]
+) -> None:
+    add_due(conn, 3)
+    sweep_all(connect, lambda message, number: ANSWERS["3"])
+    conn.execute(
+        "insert into duebook.intent_change (account_id, intent_id, due_at, reason)"
+        " select account_id, intent_id, clock_timestamp(), 'resolved' from duebook.in_doubt"
+        " where intent_id = 1"
+    )
+    lose(conn)
+    rebuild(connect, by="ann", apply=True)
+    assert places(conn) == {"due": 1, "in_doubt": 2}
