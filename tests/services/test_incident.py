@@ -171,6 +171,15 @@ class TestFreeze:
         assert report["paused"] == "relay-down"
         assert places(conn) == {"due": 20, "outcome": 10}
 
+    def test_the_claim_itself_gives_nothing_out(self, connect: Connect, conn: Conn) -> None:
+        from tests.services.test_sweep import claim
+
+        add_due(conn, 3)
+        open_it(connect)
+        assert claim(conn, 3) == (None, 0, 0)
+        incident.resume_incident(connect, None, by="ada")
+        assert claim(conn, 3)[1] == 3
+
     def test_no_sender_of_another_process_claims_either(
         self, connect: Connect, conn: Conn, database_url: str
     ) -> None:

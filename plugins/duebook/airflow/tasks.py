@@ -122,6 +122,8 @@ def _sweep(sender: str, *, max_batches: int | None) -> dict[str, Any]:
     )
     counts = report.to_json()
     log.info("swept: %s", json.dumps(counts))
+    if counts.get("paused"):
+        log.warning("incident %s pauses the sweeps: nothing is claimed", counts["paused"])
     return counts
 
 

@@ -243,6 +243,8 @@ def render_resumed(document: Document, console: Console) -> None:
     """How it stands when the watching ended."""
     if not document["resumed"]:
         _say(console, f"incident {document['name']} had been resumed before")
+    if document["calendar"]:
+        _say(console, f"no occurrence was written: {document['calendar']}")
     last = document["samples"][-1]
     if document["cleared"]:
         _say(console, f"nothing is due any more: {last['ended']:,} have ended")

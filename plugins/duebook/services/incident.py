@@ -114,21 +114,30 @@ def open_incident(
 
 
 def resume_incident(connect: Connect, name: str | None, *, by: str) -> dict[str, Any]:
-    """Let the sweeps go on: `{name, incident_id, resumed}`; resumed is False where it was before.
+    """Let the sweeps go on: `{name, incident_id, resumed, calendar}`.
 
-    First every occurrence of a schedule that fell due meanwhile is written, so that what is noted
-    is all that is due. Raises RefusedError when none, or another one, is open.
+    `resumed` is False where it was before. First every occurrence of a schedule that fell due
+    meanwhile is written, so that what is noted is all that is due; `calendar` says why none could
+    be. Raises RefusedError when none, or another one, is open.
     """
+    calendar = None
     with connect() as conn:
         found = _open_one(conn, name)
         if found["resumed_at"] is None:
-            write_due_occurrences(lambda work: work(conn), sender=f"incident:{found['name']}")
+            calendar = write_due_occurrences(
+                lambda work: work(conn), sender=f"incident:{found['name']}"
+            )
         with _refusals(), conn.transaction():
             row = conn.execute(
                 query("resume_incident"), {"name": found["name"], "by": by}
             ).fetchone()
     assert row is not None
-    return {"name": found["name"], "incident_id": found["incident_id"], "resumed": row[0]}
+    return {
+        "name": found["name"],
+        "incident_id": found["incident_id"],
+        "resumed": row[0],
+        "calendar": None if calendar is None else calendar.refusal,
+    }
 
 
 def close_incident(connect: Connect, name: str | None, *, by: str) -> dict[str, Any]:
