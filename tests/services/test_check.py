@@ -48,6 +48,13 @@ PLANTED: Final = {
         " select account_id, intent_id, 1, 9999, 0, due_at, 0, 0, now() from duebook.due"
         " where intent_id = 8"
     ),
+    "what may have been sent is not due": (
+        "with again as (insert into duebook.attempt (account_id, intent_id, attempt_no, batch_id,"
+        " position, due_at, tries, suspicions, claimed_at) select d.account_id, d.intent_id, 1,"
+        " e.batch_id, 0, d.due_at, 0, 0, now() from duebook.due as d cross join"
+        " duebook.batch_ended as e where d.intent_id = 8 limit 1 returning *)"
+        " update duebook.due as d set claims = 1 from again as a where d.intent_id = a.intent_id"
+    ),
     "every result has an attempt": (
         "insert into duebook.attempt_result (account_id, intent_id, attempt_no, batch_id, flush_no,"
         " result, finished_at) select account_id, intent_id, 7, 1, 1, 'deferred', now()"

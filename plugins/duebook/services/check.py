@@ -21,6 +21,7 @@ INVARIANTS: Final = {
     "every batch has its attempts": "find_batches_without_attempts",
     "every attempt has an intent": "find_attempts_without_intent",
     "every attempt has a place": "find_attempts_in_no_place",
+    "what may have been sent is not due": "find_doubts_in_due",
     "every result has an attempt": "find_results_without_attempt",
     "every outcome has its intent": "find_outcomes_without_intent",
     "no outcome is in the future": "find_future_outcomes",
