@@ -1563,19 +1563,22 @@ CREATE FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer, p_up
     AS $$
 #variable_conflict use_column
 declare
+    v_locked bigint;
     v_now timestamptz;
 begin
-    perform
-    from (
-        select w.account_id, w.intent_id
+    with wanted as materialized (
+        select i.account_id, pg_catalog.substr(i.subject, 6) as hold
         from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
-        offset 0
-    ) as w
-    inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
-    inner join duebook.hold as h
-        on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
-    order by h.account_id, h.hold
-    for update of h;
+        inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
+    ),
+    locked as materialized (
+        select h.account_id, h.hold
+        from wanted as w
+        inner join duebook.hold as h on w.account_id = h.account_id and w.hold = h.hold
+        order by h.account_id, h.hold
+        for update of h
+    )
+    select pg_catalog.count(*) into v_locked from locked;
     v_now := pg_catalog.clock_timestamp();
 
     return query
@@ -2481,7 +2484,8 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
             r.result,
             r.reason,
             r.finished_at,
-            x.reason = 'released' and x.changed_at >= r.finished_at as is_released,
+            x.reason not in ('edited', 'tzdb')
+            and x.changed_at >= coalesce(r.finished_at, a.claimed_at) as is_back,
             a.position >= e.untried_from as is_untried,
             e.sender = 'restore accept' or e.how = 'dismantled' as is_restored,
             coalesce(a.safe_retry_until, e.safe_retry_until) as repeat_until,
@@ -2524,13 +2528,14 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
                     f.attempt_no is not null
                     and f.result is null
                     and f.is_untried is not true
+                    and f.is_back is not true
                     and (
                         f.repeat_until is null
                         or f.repeat_until <= pg_catalog.clock_timestamp()
                     ) then 'in_doubt'
-                when f.result = 'unknown' then 'in_doubt'
+                when f.result = 'unknown' and f.is_back is not true then 'in_doubt'
                 when f.ownership <> 'live' then 'proposed'
-                when f.result = 'held' and f.is_released is not true then 'held'
+                when f.result = 'held' and f.is_back is not true then 'held'
                 when f.is_zone_unknown then 'held'
                 else 'due'
             end as place
@@ -4114,9 +4119,10 @@ begin
         return;
     end if;
 
-    -- Between two tests of a paused row lie up to six hours: those that this ends are due for one.
+    -- Between two tests of a paused row lie up to six hours: those that this ends are tested next,
+    -- the oldest first.
     update duebook.held as h
-    set retest_at = pg_catalog.clock_timestamp()
+    set retest_at = least(h.due_at, pg_catalog.clock_timestamp())
     where
         h.cause = 'paused'
         and case p_scope
@@ -4145,7 +4151,7 @@ $$;
 
 COMMENT ON FUNCTION duebook.resume_intents(p_scope text, p_name text, p_reason text, p_by text) IS 'Ends a pause: what it held goes back into due by the next sweeps, with the due time that it had. Returns whether it was paused, and how many intents are released.';
 
-CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS TABLE(back_in_due integer, expired integer)
+CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS TABLE(back_in_due integer, expired integer, tested integer)
     LANGUAGE sql
     SET search_path TO ''
     SET enable_seqscan TO 'off'
@@ -4336,11 +4342,12 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
     )
     select
         (pg_catalog.count(*) filter (where j.verdict = 'due'))::integer,
-        (pg_catalog.count(*) filter (where j.verdict = 'too_late'))::integer
+        (pg_catalog.count(*) filter (where j.verdict = 'too_late'))::integer,
+        pg_catalog.count(*)::integer
     from judged as j;
 $$;
 
-COMMENT ON FUNCTION duebook.retest_held(p_most integer, p_environment text) IS 'Tests held intents against their cause: due again, ended too_late, or looked at later.';
+COMMENT ON FUNCTION duebook.retest_held(p_most integer, p_environment text) IS 'Tests held intents against their cause: due again, ended too_late, or looked at later. Returns how many of each, and of all.';
 
 CREATE TABLE duebook.schedule (
     account_id text NOT NULL,
@@ -7941,9 +7948,7 @@ CREATE INDEX hold_by_name ON duebook.hold USING btree (hold);
 
 CREATE INDEX hold_by_payment ON duebook.hold USING btree (account_id, payment_id) WHERE (payment_id IS NOT NULL);
 
-CREATE INDEX hold_open_by_expiry ON duebook.hold USING btree (expires_at) WHERE ((confirmed_at IS NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
-
-CREATE INDEX hold_open_by_resource ON duebook.hold USING btree (resource, expires_at) INCLUDE (quantity) WHERE ((resource IS NOT NULL) AND (confirmed_at IS NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
+CREATE INDEX hold_open_by_resource ON duebook.hold USING btree (resource, expires_at) INCLUDE (quantity) WHERE ((confirmed_at IS NULL) AND (cancelled_at IS NULL) AND (expired_at IS NULL));
 
 CREATE UNIQUE INDEX incident_open ON duebook.incident USING btree ((true)) WHERE (closed_at IS NULL);
 

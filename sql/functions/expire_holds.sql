@@ -13,6 +13,7 @@ create or replace function duebook.expire_holds(
 language plpgsql
 set search_path = ''
 set enable_seqscan = off
+set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
@@ -20,15 +21,22 @@ set plan_cache_mode = 'force_generic_plan'
 as $$
 #variable_conflict use_column
 declare
+    v_locked bigint;
     v_now timestamptz;
 begin
-    perform
-    from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
-    inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
-    inner join duebook.hold as h
-        on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
-    order by h.account_id, h.hold
-    for update of h;
+    with wanted as materialized (
+        select i.account_id, pg_catalog.substr(i.subject, 6) as hold
+        from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
+        inner join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
+    ),
+    locked as materialized (
+        select h.account_id, h.hold
+        from wanted as w
+        inner join duebook.hold as h on w.account_id = h.account_id and w.hold = h.hold
+        order by h.account_id, h.hold
+        for update of h
+    )
+    select pg_catalog.count(*) into v_locked from locked;
     v_now := pg_catalog.clock_timestamp();
 
     return query
@@ -42,7 +50,7 @@ begin
             i.kind,
             i.payment_id,
             i.give_up_at,
-            h.hold,
+            h.hold_ctid,
             case
                 when i.intent_id is null then 'no_intent'
                 when exists (
@@ -50,7 +58,7 @@ begin
                     from duebook.outcome as o
                     where o.account_id = i.account_id and o.operation_key = i.operation_key
                 ) then 'has_outcome'
-                when h.hold is null then 'gate_failed'
+                when h.hold_ctid is null then 'gate_failed'
                 when h.confirmed_at is not null then 'settled_meanwhile'
                 when h.cancelled_at < h.expires_at then 'cancelled'
                 when exists (
@@ -62,8 +70,12 @@ begin
             end as reason
         from duebook.read_batch_window(p_batch.batch_id, p_from, p_upto) as w
         left join duebook.intent as i on w.account_id = i.account_id and w.intent_id = i.intent_id
-        left join duebook.hold as h
-            on i.account_id = h.account_id and h.hold = pg_catalog.substr(i.subject, 6)
+        left join lateral (
+            select n.ctid as hold_ctid, n.expires_at, n.confirmed_at, n.cancelled_at
+            from duebook.hold as n
+            where n.account_id = i.account_id and n.hold = pg_catalog.substr(i.subject, 6)
+            limit 1
+        ) as h on true
     ),
     decided as materialized (
         select
@@ -78,10 +90,10 @@ begin
         order by j.account_id, j.operation_key
     ),
     swept as (
+        -- Their places can't change: they are locked.
         update duebook.hold as h
         set expired_at = v_now
-        from decided as d
-        where d.account_id = h.account_id and d.hold = h.hold and d.result = 'done'
+        where h.ctid = any(array(select d.hold_ctid from decided as d where d.result = 'done'))
     ),
     answered as (
         insert into duebook.attempt_result (

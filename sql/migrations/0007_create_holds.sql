@@ -46,8 +46,6 @@ create index hold_by_payment on duebook.hold (account_id, payment_id) where paym
 -- A person asks for a hold by its name alone; which account it is of, is the question.
 create index hold_by_name on duebook.hold (hold);
 create index hold_open_by_resource on duebook.hold (resource, expires_at) include (quantity)
-where resource is not null and confirmed_at is null and cancelled_at is null and expired_at is null;
-create index hold_open_by_expiry on duebook.hold (expires_at)
 where confirmed_at is null and cancelled_at is null and expired_at is null;
 comment on table duebook.hold is 'A reservation whose end was fixed when it was created.';
 comment on column duebook.hold.account_id is 'Customer account.';
