@@ -21,7 +21,7 @@ from tests.calendar_work import (
     run_passes,
     written,
 )
-from tests.due_work import places, value
+from tests.due_work import places, value, wait_for
 
 Conn = psycopg.Connection[Any]
 EVERY_DAY = [1, 2, 3, 4, 5, 6, 7]
@@ -148,3 +148,29 @@ def test_of_two_puts_at_once_one_writes(conn: Conn, database_url: str) -> None:
         thread.start()
     thread.join(60)
     assert done == ["unchanged"]
+
+
+def test_a_cancel_waits_for_a_pass_and_ends_what_it_wrote(conn: Conn, database_url: str) -> None:
+    add_reminders(conn)
+    put(conn, weekdays=EVERY_DAY, wall_time=far_time(conn))
+
+    def cancel() -> None:
+        with connect_url(database_url, autocommit=True) as other:
+            other.execute("select duebook.cancel_schedule('acct', 'rent', 'x', 'me')")
+
+    with connect_url(database_url, autocommit=True) as passing:
+        with passing.transaction():
+            pass_calendar(passing, horizon=timedelta(days=7), most=1000, sender="slow")
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            wait_for(
+                lambda: value(
+                    conn,
+                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+                    " and datname = current_database() and query like '%cancel_schedule%'",
+                ),
+                "the cancel waits",
+                60,
+            )
+        thread.join(60)
+    assert places(conn) == {"outcome": 7}
