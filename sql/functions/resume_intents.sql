@@ -31,9 +31,10 @@ begin
         return;
     end if;
 
-    -- Between two tests of a paused row lie up to six hours: those that this ends are due for one.
+    -- Between two tests of a paused row lie up to six hours: those that this ends are tested next,
+    -- the oldest first.
     update duebook.held as h
-    set retest_at = pg_catalog.clock_timestamp()
+    set retest_at = least(h.due_at, pg_catalog.clock_timestamp())
     where
         h.cause = 'paused'
         and case p_scope

@@ -9,7 +9,7 @@
 -- catch-up policy judges how late it is. A resume marks its rows for the next pass; so that a pass
 -- that ran beside it can't put them off again, pauses are locked, and a locked one is not known.
 create or replace function duebook.retest_held(p_most integer, p_environment text)
-returns table (back_in_due integer, expired integer)
+returns table (back_in_due integer, expired integer, tested integer)
 language sql
 set search_path = ''
 set enable_seqscan = off
@@ -200,8 +200,9 @@ as $$
     )
     select
         (pg_catalog.count(*) filter (where j.verdict = 'due'))::integer,
-        (pg_catalog.count(*) filter (where j.verdict = 'too_late'))::integer
+        (pg_catalog.count(*) filter (where j.verdict = 'too_late'))::integer,
+        pg_catalog.count(*)::integer
     from judged as j;
 $$;
 comment on function duebook.retest_held(integer, text) is
-'Tests held intents against their cause: due again, ended too_late, or looked at later.';
+'Tests held intents against their cause: due again, ended too_late, or looked at later. Returns how many of each, and of all.';

@@ -36,6 +36,7 @@ _HELD_AT_ONCE: Final = 1000
 _EXPIRED_AT_ONCE: Final = 5000
 _OCCURRENCES_AT_ONCE: Final = 10_000
 _CALENDAR_SECONDS: Final = 5.0
+_RETEST_SECONDS: Final = 3.0
 _CHORES_EVERY: Final = 10.0
 
 
@@ -137,14 +138,14 @@ class Chores:
     rescued: int = 0
     expired: int = 0
     released_held: int = 0
-    has_released: bool = False
+    are_held_left: bool = False
     calendar: CalendarReport = field(default_factory=CalendarReport)
     done_at: float = float("-inf")
 
     @property
     def is_left(self) -> bool:
-        """Whether another round of passes may find more: occurrences, or what a resume freed."""
-        return self.calendar.is_left or self.has_released
+        """Whether another round of passes may find more: occurrences, or held intents."""
+        return self.calendar.is_left or self.are_held_left
 
 
 def default_sender() -> str:
@@ -311,20 +312,28 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
         )
     chores.rescued += len(rescued)
     _keep_calendar(sender, request, chores)
-    row = sender.transact(
-        lambda conn: conn.execute(
-            query("retest_held"), {"most": _HELD_AT_ONCE, "environment": request.environment}
-        ).fetchone()
-    )
-    if row is not None:
-        chores.has_released = row[0] > 0
-        chores.released_held += row[0]
-        chores.expired += row[1]
+    _retest_held(sender, request, chores)
     row = sender.transact(
         lambda conn: conn.execute(query("expire_due"), {"most": _EXPIRED_AT_ONCE}).fetchone()
     )
     chores.expired += row[0] if row is not None else 0
     chores.done_at = boottime()
+
+
+def _retest_held(sender: Sender, request: SweepRequest, chores: Chores) -> None:
+    """All whose turn it is, pass by pass for some seconds; the rest after some claims."""
+    ends_at = boottime() + _RETEST_SECONDS
+    values = {"most": _HELD_AT_ONCE, "environment": request.environment}
+    chores.are_held_left = True
+    while chores.are_held_left:
+        row = sender.transact(lambda conn: conn.execute(query("retest_held"), values).fetchone())
+        assert row is not None
+        back_in_due, expired, tested = row
+        chores.released_held += back_in_due
+        chores.expired += expired
+        chores.are_held_left = tested == _HELD_AT_ONCE
+        if boottime() >= ends_at:
+            return
 
 
 def _keep_calendar(sender: Sender, request: SweepRequest, chores: Chores) -> None:
