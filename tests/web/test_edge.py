@@ -15,7 +15,7 @@ from duebook.services.receive import load_endpoints
 from duebook.settings import Settings
 from duebook.web.app import make_app
 from duebook.web.edge import TrustedProxies, parse_proxies
-from duebook.web.serve import Listener, make_receiver
+from duebook.web.serve import Listener, Server, make_receiver
 from tests.web.receiving import (
     CONFIGURATION,
     CONNECTIONS,
@@ -25,6 +25,7 @@ from tests.web.receiving import (
     stripe_headers,
 )
 
+NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
 PROXIES = parse_proxies(["10.0.0.0/8, 192.0.2.7", "2001:db8::/32"])
 
 
@@ -106,6 +107,15 @@ def test_half_of_tls_is_refused(tmp_path: Path) -> None:
         Listener("127.0.0.1", 0, tls_certificate=tmp_path).require_protected(PROXIES)
 
 
+def test_tls_files_that_are_none_are_said_in_one_line(configured: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "no.pem"
+    file.write_text("no certificate")
+    receiver = make_receiver(configured, CONNECTIONS.get, NOWHERE)
+    listener = Listener("127.0.0.1", 0, tls_certificate=file, tls_key=file)
+    with pytest.raises(ConfigurationError, match="can't be read as PEM"):
+        Server(receiver, listener, print)
+
+
 def test_a_place_that_is_taken_is_said_in_one_line() -> None:
     with Listener("127.0.0.1", 0).bind() as taken:
         port = taken.getsockname()[1]
@@ -117,10 +127,10 @@ def test_a_place_that_is_taken_is_said_in_one_line() -> None:
 
 
 def test_the_trusted_proxies_are_those_of_the_settings_and_of_the_command(
-    receiving: Settings, database_url: str
+    configured: Settings,
 ) -> None:
-    told = receiving.model_copy(update={"trusted_proxies": "10.0.0.0/8"})
-    receiver = make_receiver(told, CONNECTIONS.get, database_url, ("192.0.2.7",))
+    told = configured.model_copy(update={"trusted_proxies": "10.0.0.0/8"})
+    receiver = make_receiver(told, CONNECTIONS.get, NOWHERE, ("192.0.2.7",))
     assert receiver.proxies == parse_proxies(["10.0.0.0/8", "192.0.2.7"])
 
 
@@ -138,9 +148,7 @@ def test_an_endpoint_without_its_secret_asks_to_come_back_and_stops_no_other(
 
 
 @pytest.mark.parametrize("previous", [7, ["whsec_a", None], {"a": "b"}])
-def test_previous_secrets_are_texts(
-    receiving: Settings, database_url: str, previous: object
-) -> None:
+def test_previous_secrets_are_texts(configured: Settings, previous: object) -> None:
     spec = dataclasses.replace(CONNECTIONS["stripe_webhook"], extra={"previous": previous})
-    receiver = make_receiver(receiving, lambda name: spec, database_url)
+    receiver = make_receiver(configured, lambda name: spec, NOWHERE)
     assert "`previous` is neither" in str(receiver.broken["stripe"])

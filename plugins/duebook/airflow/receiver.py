@@ -52,7 +52,10 @@ def _make() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
         url = own.get_secret_value()
     else:
         url = database_url_from_connection(settings.airflow_connection)
-    return make_receiver(settings, find_connection, url).app
+    receiver = make_receiver(settings, find_connection, url)
+    for error in receiver.broken.values():
+        log.error("an endpoint can't verify anything: %s", error)
+    return receiver.app
 
 
 async def _answer_away(scope: Scope, send: Send) -> None:

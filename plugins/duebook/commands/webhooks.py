@@ -41,14 +41,16 @@ def serve_webhooks(
     as_json: AsJson = False,
 ) -> None:
     """Receive the webhooks of duebook.toml until stopped: POST /webhooks/<endpoint>."""
-    from duebook.db.connect import database_url
+    from duebook.db.connect import ensure_database_url
     from duebook.services.operate import from_environment
     from duebook.web.serve import Listener, Server, make_receiver
 
     session = open_session(as_json)
     settings = session.settings
     own = settings.receiver_database_url
-    url = own.get_secret_value() if own else database_url(settings)
+    if own is None and settings.database_url is None:
+        session.connect()
+    url = own.get_secret_value() if own else ensure_database_url(settings)
     receiver = make_receiver(settings, from_environment, url, tuple(trusted_proxy or ()))
     if receiver.broken:
         raise next(iter(receiver.broken.values()))

@@ -7,6 +7,7 @@ Receiving never acts. What a receipt says is read again from the provider, by
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -98,6 +99,8 @@ class ReceiptStore:
     """
 
     def __init__(self, url: str, *, wait_s: float = _WAIT_S) -> None:
+        # It tells each failed try to connect; whoever asked for a connection tells it once.
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
         self._pool: psycopg_pool.AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] = (
             psycopg_pool.AsyncConnectionPool(
                 session_conninfo(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -19,8 +18,6 @@ from duebook.services.receive import ReceiptStore, load_endpoints
 from duebook.settings import Settings
 from duebook.web.app import make_app
 from duebook.web.edge import TrustedProxies, is_loopback, parse_proxies
-
-log = structlog.get_logger(__name__)
 
 _MOST_REQUESTS: Final = 512
 _DRAIN_S: Final = 20
@@ -47,8 +44,6 @@ def make_receiver(
     Raises ConfigurationError for settings that can't be read; opens nothing.
     """
     endpoints, broken = load_endpoints(load_configuration(settings), connections)
-    for error in broken.values():
-        log.error("an endpoint can't verify anything", reason=str(error))
     proxies = parse_proxies((settings.trusted_proxies, *trusted_proxies))
     own = settings.receiver_database_url
     store = ReceiptStore(own.get_secret_value() if own else database_url)
@@ -122,6 +117,12 @@ class Server(uvicorn.Server):
                 ssl_keyfile=listener.tls_key,
             )
         )
+        try:
+            self.config.load()
+        except OSError:
+            raise ConfigurationError(
+                "the TLS certificate and its key can't be read as PEM files of one another"
+            ) from None
         self._on_ready = on_ready
         self._socket = listener.bind()
         scheme = "https" if listener.tls_certificate else "http"
