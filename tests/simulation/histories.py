@@ -281,7 +281,7 @@ def _schedule(world: World, which: int, seconds: float) -> None:
             " 'model', p_weekdays => array[1, 2, 3, 4, 5, 6, 7])",
             [_account(world, which), name, timedelta(seconds=seconds)],
         ),
-        lambda answer: None,
+        lambda answer: world.model.put_schedule(name),
     )
 
 
@@ -519,13 +519,16 @@ def _remind(dice: random.Random) -> list[Deed]:
 
 
 def _claim_lost(dice: random.Random) -> list[Deed]:
-    which = _which(dice)
+    """Two senders believe that they hold the batch of one number."""
     return [
+        ("pass", dice.choice((30.0, 1000.0))),
+        ("promise", dice.randint(2, 4), -1.0, 7 * 86400.0),
         ("sweep", _off(dice)),
-        ("fail_over", which),
+        ("fail_over", -1),
         ("sweep", _off(dice)),
-        ("to_send", _which(dice)),
-        ("to_send", which),
+        *[("to_send", -1)] * dice.randint(1, 2),
+        *[("to_send", -2)] * dice.randint(1, 4),
+        ("to_rest", dice.choice((-1, -2))),
     ]
 
 

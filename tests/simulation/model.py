@@ -57,6 +57,8 @@ _EXCLUDES = (
     ({"confirmed"}, {"expired", "reheld", "refund", "cancelled in time"}),
     ({"reheld"}, {"refund", "confirmed"}),
 )
+# Of a daily schedule, with a horizon of seven days.
+WRITTEN_AHEAD = 6
 _CLOCK_TOLERANCE = 20.0
 
 
@@ -72,6 +74,7 @@ class Model:
     vouched: set[str] = field(default_factory=set)
     standing: Mapping[str, Standing] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
+    schedules: dict[str, list[str] | None] = field(default_factory=dict)
     pauses: set[tuple[str, str]] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
 
@@ -86,7 +89,15 @@ class Model:
 
     def cancel_schedule(self, name: str) -> None:
         """Somebody was answered that a schedule reminds no more."""
-        self.asked |= {key for key in self.account_of if f":{name}:" in key}
+        self.asked |= set(self._occurrences(name))
+        self.schedules[name] = self._occurrences(name)
+
+    def put_schedule(self, name: str) -> None:
+        """Somebody was answered that a schedule reminds daily from now on."""
+        self.schedules.setdefault(name, None)
+
+    def _occurrences(self, name: str) -> list[str]:
+        return [key for key in self.account_of if f":{name}:" in key]
 
     def silence(self, account: str) -> None:
         """An account wants nothing any more."""
@@ -192,6 +203,12 @@ class Model:
 
     def rest(self) -> None:
         """After enough quiet sweeps each key has ended, or waits with a cause a person sees."""
+        for name, last in self.schedules.items():
+            written = self._occurrences(name)
+            if last is None and len(written) < WRITTEN_AHEAD:
+                self.fail(f"schedule {name}: only {len(written)} occurrences were written")
+            if last is not None and written != last:
+                self.fail(f"schedule {name}: occurrences were written after it was cancelled")
         for key, at in self.standing.items():
             place = at.places[0] if at.places else "no place"
             waits = (

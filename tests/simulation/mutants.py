@@ -149,6 +149,23 @@ OTHERS: Final = (
     _mutant("an answer of unknown that is tried again", "python:deliver.ending_of",
             'move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)',
             'move = Move("due", "retry", due_at=now)'),
+    _mutant("an expiry that does not ask for confirmations", "function:expire_holds",
+            "when h.confirmed_at is not null then 'settled_meanwhile'",
+            "when false then 'settled_meanwhile'"),
+    _mutant("an expiry that acts without its token", "function:finish_internal_batch",
+            "where b.batch_id = p_batch_id and b.token = p_token", "where b.batch_id = p_batch_id"),
+    _mutant("a confirmation after the end", "function:settle_hold",
+            "when v_state = 'open' then 'confirmed'",
+            "when v_state in ('open', 'expired') then 'confirmed'"),
+    _mutant("a payment that re-holds what is full", "function:settle_hold",
+            "when duebook.has_room(v_resource, v_hold.quantity, v_now) then 'reheld'",
+            "when true then 'reheld'"),
+    _mutant("a window that forgets pauses", "python:judge.Policies.pause_of",
+            'self._pauses.get(("kind", row.kind))', "None"),
+    _mutant("a cancelled schedule that goes on", "query:pick_schedules",
+            "and s.cancelled_at is null", ""),
+    _mutant("a calendar that writes one date and forgets the rest", "query:pick_schedules",
+            "s.next_at <= %(until)s::timestamptz", "s.next_at <= clock_timestamp()"),
 )  # fmt: skip
 
 

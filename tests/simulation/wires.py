@@ -31,31 +31,31 @@ class Wire(psycopg.Connection[Any]):
     pool: Pool
     actor: Actor | None = None
     is_lost = False
-    on_execute: OnExecute | None = None
 
     @property
     def is_in_transaction(self) -> bool:
         """Whether it holds a transaction open, or a statement runs."""
         return self.pgconn.transaction_status != pq.TransactionStatus.IDLE
 
-    def execute(
-        self,
-        statement: Any,
-        params: Any = None,
-        *,
-        prepare: bool | None = None,
-        binary: bool = False,
+    def execute(  # type: ignore[override]
+        self, statement: Any, params: Any = None, **how: Any
     ) -> psycopg.Cursor[Any]:
-        note = None
-        if self.actor is not None and self.on_execute is not None:
-            note = self.on_execute(self, statement, params)
-        if self.actor is None or self.is_in_transaction:
-            return self._noted(
-                note, super().execute(statement, params, prepare=prepare, binary=binary)
-            )
-        with self.transaction():
-            cursor = super().execute(statement, params, prepare=prepare, binary=binary)
-            return self._noted(note, cursor)
+        if self.actor is None:
+            return super().execute(statement, params, **how)
+        note = self.pool.on_execute(self, statement, params)
+        if self.is_lost or self.is_in_transaction or statement in self.pool.reads:
+            return self._noted(note, super().execute(statement, params, **how))
+        self.actor.step()
+        self.pgconn.exec_(b"begin")
+        try:
+            cursor = self._noted(note, super().execute(statement, params, **how))
+            with self.lock:
+                self.wait(self._commit_gen())
+        except psycopg.Error:
+            if not self.is_lost:
+                self.pgconn.exec_(b"rollback")
+            raise
+        return cursor
 
     def _noted(self, note: Note | None, cursor: psycopg.Cursor[Any]) -> psycopg.Cursor[Any]:
         if note is not None:
@@ -132,15 +132,15 @@ class Pool:
         self._free: list[Wire] = []
         self._all: list[Wire] = []
         self.observer = open_wire()
-        self._refused = 0
-        self.on_execute: OnExecute | None = None
+        # What only reads is one step: nothing happens between it and its end.
+        self.reads: frozenset[Any] = frozenset()
+        self.on_execute: OnExecute = lambda wire, statement, params: None
         self.lose_commit: Callable[[Wire], bool] = lambda wire: False
 
     def connect(self, actor: Actor | None) -> Wire:
         """A wire for a process; None: for the world itself."""
         wire = self._free.pop() if self._free else self._make()
         wire.actor, wire.is_lost = actor, False
-        wire.on_execute = self.on_execute
         if actor is not None:
             actor.wires.append(wire)
         return wire
