@@ -1900,6 +1900,38 @@ $$;
 
 COMMENT ON FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) IS 'Whether a locked resource has room for so much more; a hold that is expired by the clock takes none.';
 
+CREATE FUNCTION duebook.hold_edited(p_account_id text, p_schedule text, p_edited_at timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with waiting as materialized (
+        select d.*
+        from duebook.occurrence as c
+        inner join duebook.due as d on c.account_id = d.account_id and c.intent_id = d.intent_id
+        where
+            c.account_id = p_account_id
+            and c.schedule = p_schedule
+            and c.due_at > p_edited_at
+        order by d.account_id, d.intent_id
+        for update of d
+    ),
+    gone as (
+        delete from duebook.due as d
+        using waiting as w
+        where d.account_id = w.account_id and d.intent_id = w.intent_id
+    )
+    insert into duebook.held (
+        account_id, intent_id, cause, due_at, kind, channel, give_up_at, tries, claims,
+        suspicions, safe_retry_until, retest_at
+    )
+    select
+        w.account_id, w.intent_id, 'rule_edited', w.due_at, w.kind, w.channel, w.give_up_at,
+        w.tries, w.claims, w.suspicions, w.safe_retry_until, w.give_up_at
+    from waiting as w;
+$$;
+
+COMMENT ON FUNCTION duebook.hold_edited(p_account_id text, p_schedule text, p_edited_at timestamp with time zone) IS 'Holds what waits of a schedule whose rule was just edited, until it is computed again.';
+
 CREATE FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -3348,6 +3380,9 @@ begin
         cancelled_by = null,
         zone_missing_since = v_new.zone_missing_since
     where s.account_id = p_account_id and s.schedule = p_schedule;
+    if v_done = 'edited' then
+        perform duebook.hold_edited(p_account_id, p_schedule, v_now);
+    end if;
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
     values (
         p_by,
@@ -7042,7 +7077,11 @@ CREATE VIEW duebook_reports.intent_timeline AS
             2,
             'intent'::text,
             format('%s by %s, %s'::text, i.kind, i.channel, i.ownership) AS format,
-            COALESCE(format('run %s'::text, i.run_id), 'schedule'::text) AS "coalesce",
+                CASE
+                    WHEN (i.run_id IS NOT NULL) THEN format('run %s'::text, i.run_id)
+                    WHEN (i.subject ~~ 'hold:%'::text) THEN 'hold'::text
+                    ELSE 'schedule'::text
+                END AS "case",
             NULL::integer
         UNION ALL
          SELECT x.changed_at,
@@ -8103,6 +8142,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold_resource TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.has_room(p_resource duebook.hold_resource, p_quantity integer, p_at timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.hold_edited(p_account_id text, p_schedule text, p_edited_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.hold_edited(p_account_id text, p_schedule text, p_edited_at timestamp with time zone) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with time zone) TO duebook_app;

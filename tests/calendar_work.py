@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from duebook.services.promise import CalendarReport, pass_calendar
-from tests.due_work import add_kind
+from tests.due_work import add_kind, value, wait_for
 
 Conn = psycopg.Connection[Any]
 
@@ -126,3 +126,16 @@ def clock(conn: Conn) -> datetime:
 def far_time(conn: Conn) -> time:
     """A local time of UTC that is hours away, so that no test meets it while it runs."""
     return time(0, 30) if 6 <= clock(conn).hour < 18 else time(12)
+
+
+def wait_alone(conn: Conn) -> None:
+    """Wait until the server has noticed that every other session is gone, and freed its locks."""
+    wait_for(
+        lambda: value(
+            conn,
+            "select count(*) = 0 from pg_stat_activity where datname = current_database()"
+            " and backend_type = 'client backend' and pid <> pg_backend_pid()",
+        ),
+        "the other sessions are gone",
+        60,
+    )

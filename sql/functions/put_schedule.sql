@@ -202,6 +202,9 @@ begin
         cancelled_by = null,
         zone_missing_since = v_new.zone_missing_since
     where s.account_id = p_account_id and s.schedule = p_schedule;
+    if v_done = 'edited' then
+        perform duebook.hold_edited(p_account_id, p_schedule, v_now);
+    end if;
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
     values (
         p_by,

@@ -278,12 +278,16 @@ class TestEditing:
         wall_time = far_time(conn)
         put(conn, weekdays=EVERY_DAY, wall_time=wall_time)
         run_passes(conn)
+        assert places(conn) == {"due": 7}
         before = dict(conn.execute("select nominal_on, due_at from duebook.occurrence").fetchall())
         assert (
             put(conn, weekdays=EVERY_DAY, wall_time=wall_time.replace(minute=45), replace=True)
             == "edited"
         )
+        # From the edit on no sender finds them at their old time.
+        assert places(conn) == {"held": 7}
         run_passes(conn)
+        assert places(conn) == {"due": 7}
         after = dict(conn.execute("select nominal_on, due_at from duebook.occurrence").fetchall())
         shift = timedelta(minutes=45 - wall_time.minute)
         assert {day: due_at - shift for day, due_at in after.items()} == before

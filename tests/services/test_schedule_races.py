@@ -19,6 +19,7 @@ from tests.calendar_work import (
     far_time,
     put,
     run_passes,
+    wait_alone,
     written,
 )
 from tests.due_work import places, value, wait_for
@@ -60,6 +61,7 @@ def test_a_pass_that_dies_between_any_two_statements_is_repeated(
                 has_died = False
             except psycopg.OperationalError:
                 has_died = True
+        wait_alone(conn)
         run_passes(conn)
         dates = written(conn, name)
         assert len(dates) == len(set(dates)) >= 12, number

@@ -24,6 +24,7 @@ from tests.calendar_work import (
     far_time,
     put,
     run_passes,
+    wait_alone,
 )
 from tests.due_work import ScriptedChannel, places, value, wait_for
 
@@ -276,6 +277,7 @@ def test_a_sweep_killed_in_its_passes_leaves_them_to_the_next(
         )
         victim.send_signal(signal.SIGKILL)
         victim.communicate()
+    wait_alone(conn)
     conn.execute("update duebook.batch set lease_until = clock_timestamp()")
     run(database_url)
     assert value(conn, "select count(*) from duebook.occurrence") == count * (days + 7)

@@ -25,6 +25,7 @@ _log = structlog.get_logger(__name__)
 
 SCHEDULES_AT_ONCE: Final = 200
 _DAY: Final = timedelta(days=1)
+_HELD_FOR_THE_CALENDAR: Final = frozenset({"zone_unknown", "rule_edited"})
 
 Reason = Literal["tzdb", "edited"]
 _Intent = tuple[str, int]
@@ -216,14 +217,15 @@ def _judge(row: Mapping[str, Any], place: _Place, one: Occurrence | None) -> _Ve
     if one.due_at is None:
         return _Verdict(row, "keep" if was is None else "hold", place.due_at, one)
     if was is None:
-        is_released = place.cause == "zone_unknown"
+        is_released = place.cause in _HELD_FOR_THE_CALENDAR
         return _Verdict(row, "release" if is_released else "move", one.due_at, one)
-    if one.due_at == was and one.intended_local == row["intended_local"]:
-        return _Verdict(row, "keep", place.due_at, one)
     # What was put off (quiet hours, a try that failed) is not called earlier again.
     is_put_off = place.due_at != was
     due_at = max(place.due_at, one.due_at) if is_put_off else one.due_at
-    return _Verdict(row, "move", due_at, one)
+    if place.cause in _HELD_FOR_THE_CALENDAR:
+        return _Verdict(row, "release", due_at, one)
+    is_same = one.due_at == was and one.intended_local == row["intended_local"]
+    return _Verdict(row, "keep" if is_same else "move", due_at, one)
 
 
 def _write(conn: psycopg.Connection[Any], verdicts: Sequence[_Verdict], reason: Reason) -> None:

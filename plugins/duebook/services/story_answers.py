@@ -32,6 +32,7 @@ HELD: Final = {
     "no_contact": "the account has no address for this channel: import its contact",
     "template": "its message could not be written: repair the template",
     "zone_unknown": "the recipient's time zone is unknown: import the contact with an IANA zone",
+    "rule_edited": "the rule of its schedule was edited: the next sweep computes it again",
     "paused": "it is paused with mode hold: resume it",
     "poison": "it was claimed repeatedly without any result: look at the sender, then resolve it",
     "attempt_conflict": "its attempt number was taken already: run duebook check",
