@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from duebook.db.connect import connect_url
+from duebook.services import sweep as sweep_module
 from duebook.services.sweep import SweepReport, SweepRequest, sweep
 from tests.calendar_work import (
     add_address,
@@ -104,6 +105,32 @@ class TestAfterAnOutageOfThirtyDays:
         run(database_url, channel)
         assert endings(conn) == {"sent": 5, "expired superseded": 25}
         assert sorted(channel.log) == channel.log
+
+
+def test_one_sweep_writes_all_however_little_a_pass_may_do(
+    conn: Conn, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "_OCCURRENCES_AT_ONCE", 4)
+    monkeypatch.setattr(sweep_module, "_CALENDAR_SECONDS", 0.0)
+    add_reminders(conn)
+    put(conn, weekdays=EVERY_DAY, wall_time=far_time(conn), catch_up="latest", max_occurrences=1)
+    backdate(conn, timedelta(days=30))
+    channel = ScriptedChannel()
+    # Judged against the calendar: the newest is not written when the oldest are.
+    assert run(database_url, channel).occurrences == 37
+    assert endings(conn) == {"sent": 1, "expired superseded": 29}
+    assert len(channel.log) == 1
+
+
+def test_a_shifted_clock_of_a_test_database_shifts_the_horizon(
+    conn: Conn, database_url: str
+) -> None:
+    add_reminders(conn)
+    put(conn, weekdays=EVERY_DAY, wall_time=far_time(conn))
+    channel = ScriptedChannel()
+    report = run(database_url, channel, due_offset=timedelta(days=10))
+    assert report.occurrences == 17
+    assert len(channel.log) == 10
 
 
 def test_a_message_says_what_its_schedule_says_now(conn: Conn, database_url: str) -> None:
