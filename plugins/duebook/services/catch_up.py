@@ -8,6 +8,7 @@ window without a missed intent asks the database nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,6 @@ from typing import Any, Final
 
 import psycopg
 import structlog
-from psycopg.types.json import Jsonb
 
 from duebook.db.sql import query
 from duebook.domain.catch_up import MISSED_AFTER, CatchUpPolicy, judge, most_sent
@@ -173,19 +173,16 @@ def _keep_decisions(
     safety: timedelta,
 ) -> None:
     kept = [
-        (row, _detail(row, policies, now))
+        {
+            "account_id": row.account_id,
+            "operation_key": row.operation_key,
+            "detail": _detail(row, policies, now),
+        }
         for row in rows
         if _is_of_the_policy(gate(row, policies, now, safety))
     ]
     if kept:
-        conn.execute(
-            query("write_catch_up_decisions"),
-            {
-                "account_ids": [row.account_id for row, _ in kept],
-                "operation_keys": [row.operation_key for row, _ in kept],
-                "details": [Jsonb(detail) for _, detail in kept],
-            },
-        )
+        conn.execute(query("write_catch_up_decisions"), {"decisions": json.dumps(kept)})
 
 
 def _is_of_the_policy(decision: Decision) -> bool:

@@ -8,5 +8,5 @@ select
     d.operation_key,
     d.detail
 from
-    unnest(:account_ids::text[], :operation_keys::text[], :details::jsonb[])
-        as d (account_id, operation_key, detail);
+    jsonb_to_recordset(:decisions::jsonb)
+        as d (account_id text, operation_key text, detail jsonb);
