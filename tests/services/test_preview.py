@@ -248,6 +248,7 @@ class TestEquality:
         assert policies["payment_settled", "all"]["intents"] == 2
         assert policies["reminder", "all"]["max_occurrences"] == 3
         assert policies["reminder", "skip"]["schedules"] == 1
+        assert policies["reminder", "skip"]["schedule_names"] == ["none/none"]
         assert policies["reminder", "skip"]["intents"] >= 8
 
     def test_what_another_sender_holds_is_told_and_a_channel_without_a_sender(

@@ -282,6 +282,12 @@ def render_report(document: Document, console: Console) -> None:
     )
     _curve(document["samples"], console)
     _policies(document["policies"], console)
+    for pause in document["pauses"]:
+        what = pause["scope"] if pause["scope"] == "all" else f"{pause['scope']}:{pause['name']}"
+        _say(
+            console,
+            f"paused: {what} ({pause['mode']}) by {pause['by']} since {_clock(pause['at'])}",
+        )
     for change in document["policy_changes"]:
         _say(
             console,
