@@ -91,6 +91,7 @@ STATUS: dict[str, Any] = {
     "backlog": 7,
     "oldest_due_s": 420,
     "events": {"pending": 3, "oldest_s": 60, "given_up": 0},
+    "holds": {"open": 12, "unswept": 3, "oldest_unswept_s": 400},
     "next_due_at": None,
     "last_claim_at": None,
     "batches": [

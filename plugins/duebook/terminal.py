@@ -292,6 +292,10 @@ def _places(document: Document, console: Console) -> None:
         _fields(console, "next due", _moment(document["next_due_at"]))
     if document["events"]["pending"]:
         _fields(console, "events", f"{document['events']['pending']:,} received, not read yet")
+    holds = document["holds"]
+    if holds["open"] or holds["unswept"]:
+        late = f", {holds['unswept']:,} expired and not recorded yet" if holds["unswept"] else ""
+        _fields(console, "holds", f"{holds['open']:,} open{late}")
     claimed = document.get("last_claim_at")
     _fields(console, "last claim", _moment(claimed) if claimed else "never")
 

@@ -29,7 +29,11 @@ cross join lateral (
         2,
         'intent',
         format('%s by %s, %s', i.kind, i.channel, i.ownership),
-        coalesce(format('run %s', i.run_id), 'schedule'),
+        case
+            when i.run_id is not null then format('run %s', i.run_id)
+            when i.subject like 'hold:%' then 'hold'
+            else 'schedule'
+        end,
         null
     union all
     select

@@ -132,7 +132,10 @@ def test_the_commands_say_when_it_is_too_late(duebook_cli: DuebookCli, conn: Con
     refund = run("hold", "confirm", "a", "h1", "--payment", "pay_1", "--json")
     assert (refund.code, refund.json["answer"]) == (1, "refund")
     assert refund.json["refund_key"] == "hold_refund:email:hold:pay_1:h1:v1"
-    assert "is to be refunded" in run("hold", "confirm", "a", "h1", "--payment", "pay_1").stdout
+    shown = run("hold", "confirm", "a", "h1", "--payment", "pay_1").stdout
+    assert "is to be refunded\nhold_refund:email:hold:pay_1:h1:v1\n" in shown
+    explained = run("explain", refund.json["refund_key"], "--json").json
+    assert [answer["code"] for answer in explained["matches"][0]["answers"]] == ["due"]
 
 
 REFUSED = [

@@ -14,7 +14,7 @@ from psycopg import errors
 
 from duebook.channels.noop import NoopChannel
 from duebook.db.connect import connect_url
-from duebook.domain.keys import HoldExpiryKey
+from duebook.domain.keys import EvidenceKey, HoldExpiryKey
 from duebook.services.check import check
 from duebook.services.sweep import SweepRequest, sweep
 from tests.due_work import add_due, add_kind, places, value
@@ -289,7 +289,13 @@ def test_a_payment_after_expiry_is_refunded_where_there_is_no_room(
     sweep_internal(database_url)
     assert state(conn, "h:1") == "refunded"
     assert intents(conn, "hold_refund") == [
-        ("hold_refund:email:hold:pay_1:h%3A1:v1", "hold:h:1", "pay_1", "email", "live")
+        (
+            str(EvidenceKey("hold_refund", "email", "hold", "pay_1", "h:1", 1)),
+            "hold:h:1",
+            "pay_1",
+            "email",
+            "live",
+        )
     ]
     assert endings(conn) == {("done", None): 1, ("expired", "cancelled"): 1}
 

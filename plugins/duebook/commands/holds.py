@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from duebook.session import AsJson, open_session
 
@@ -198,7 +199,7 @@ def render_holds(document: Any, console: Console) -> None:
         table.add_column(column)
     for row in document:
         quantity = f"{row['quantity']} of {row['resource']}" if row["resource"] else ""
-        table.add_row(
+        cells = (
             row["account_id"],
             row["hold"],
             row["state"],
@@ -206,8 +207,10 @@ def render_holds(document: Any, console: Console) -> None:
             quantity,
             row["payment_id"] or "",
         )
+        # Names are others' texts and may hold what rich would take for markup.
+        table.add_row(*map(Text, cells))
     console.print(table)
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False)
+    console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
