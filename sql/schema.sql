@@ -2139,7 +2139,13 @@ CREATE FUNCTION duebook.incident_policies(p_incident_id bigint) RETURNS jsonb
             coalesce(s.spread_per_minute, k.spread_per_minute) as spread_per_minute,
             pg_catalog.count(*) as intents,
             pg_catalog.count(distinct (s.account_id, s.schedule))
-            filter (where s.schedule is not null) as schedules
+            filter (where s.schedule is not null) as schedules,
+            (
+                pg_catalog.array_agg(
+                    distinct s.account_id || '/' || s.schedule
+                    order by s.account_id || '/' || s.schedule
+                ) filter (where s.schedule is not null)
+            )[1:20] as schedule_names
         from involved as v
         left join duebook.schedule as s
             on v.account_id = s.account_id and v.schedule = s.schedule
@@ -2147,7 +2153,7 @@ CREATE FUNCTION duebook.incident_policies(p_incident_id bigint) RETURNS jsonb
         where v.channel <> 'internal'
         group by 1, 2, 3, 4, 5, 6
         union all
-        select v.kind, false, 'always', null, null, null, pg_catalog.count(*), 0
+        select v.kind, false, 'always', null, null, null, pg_catalog.count(*), 0, null
         from involved as v
         where v.channel = 'internal'
         group by v.kind
@@ -2158,6 +2164,7 @@ CREATE FUNCTION duebook.incident_policies(p_incident_id bigint) RETURNS jsonb
                 pg_catalog.jsonb_build_object(
                     'kind', a.kind,
                     'schedules', a.schedules,
+                    'schedule_names', pg_catalog.to_jsonb(coalesce(a.schedule_names, '{}')),
                     'intents', a.intents,
                     'catch_up', a.catch_up,
                     'catch_up_window_s', extract(epoch from a.catch_up_window)::bigint,
