@@ -1939,7 +1939,7 @@ CREATE FUNCTION duebook.hold_expiry_key(p_hold text, p_expires_at timestamp with
     select
         pg_catalog.concat(
             'expire:hold:',
-            duebook.key_part(p_hold),
+            pg_catalog.replace(pg_catalog.replace(p_hold, '%', '%25'), ':', '%3A'),
             ':',
             pg_catalog.to_char(p_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS'),
             case
@@ -5504,7 +5504,7 @@ COMMENT ON COLUMN duebook.in_doubt.attempt_no IS 'Attempt whose end is not known
 
 COMMENT ON COLUMN duebook.in_doubt.batch_id IS 'Batch of that attempt.';
 
-COMMENT ON COLUMN duebook.in_doubt.cause IS 'Why: sender_died, retry_unsafe, rescue_failed, or the code of the channel.';
+COMMENT ON COLUMN duebook.in_doubt.cause IS 'Why: sender_died, retry_unsafe, rescue_failed, restored (a restore may have taken back that it was sent), or the code of the channel.';
 
 COMMENT ON COLUMN duebook.in_doubt.due_at IS 'Its due time when it was claimed.';
 

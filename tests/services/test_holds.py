@@ -473,6 +473,24 @@ def test_five_thousand_holds_of_one_second_go_in_bounded_batches(
     assert places(conn) == {"outcome": 5000}
 
 
+def test_the_application_works_holds_and_an_analyst_reads_them(
+    conn: Conn, database_url: str
+) -> None:
+    with connect_url(database_url, role="duebook_app", autocommit=True) as application:
+        for hold in ("confirmed", "cancelled", "expired"):
+            create(application, hold, resource="room")
+        confirm(application, "confirmed", "pay_1")
+        cancel(application, "cancelled")
+        make_older(conn)
+        assert finish(application, claim(application))[:2] == ("applied", 1)
+    with connect_url(database_url, role="duebook_analyst", autocommit=True) as analyst:
+        rows = analyst.execute(
+            "select state, operation_key from duebook_reports.holds order by hold"
+        ).fetchall()
+    assert [each for each, _ in rows] == ["cancelled", "confirmed", "expired"]
+    assert all(key.startswith("expire:hold:") for _, key in rows)
+
+
 def test_acts_are_audited_without_amounts(conn: Conn) -> None:
     conn.execute("select duebook.set_hold_resource('room', 5, 'ann')")
     create(conn, "h1", resource="room", quantity=2, by="shop")
