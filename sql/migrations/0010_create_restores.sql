@@ -28,3 +28,4 @@ add column safe_retry_until timestamptz,
 add column untried_from integer;
 comment on column duebook.batch_ended.safe_retry_until is 'As in batch.';
 comment on column duebook.batch_ended.untried_from is 'For a rescued batch: attempts from this position on were never tried, with a result or without.';
+comment on column duebook.in_doubt.cause is 'Why: sender_died, retry_unsafe, rescue_failed, restored (a restore may have taken back that it was sent), or the code of the channel.';

@@ -22,7 +22,7 @@ from duebook.services.check import check
 from duebook.services.doctor import Finding, Probes, doctor
 from duebook.services.restore import RestoreRequest, accept, require_witness
 from duebook.services.sweep import SweepReport, SweepRequest, sweep
-from duebook.services.witness import Witness, Witnessed
+from duebook.services.witness import Guard, Witness, Witnessed
 from tests.calendar_work import add_reminders, backdate, put
 from tests.conftest import Databases, DuebookCli
 from tests.due_work import ScriptedChannel, add_due, places, value, wait_for
@@ -434,3 +434,22 @@ def test_the_command_shows_and_does_it(conn: Conn, duebook_cli: DuebookCli, tmp_
     assert done.json["lost"][0]["sender"] == "gone:1"
     assert (tmp_path / "w" / "test" / "accepted" / "gone-1.json").exists()
     assert duebook_cli.in_process("sweep", "--json").code == 0
+
+
+def test_a_sender_that_has_sent_nothing_yet_looks_again(house: House) -> None:
+    with house.connect() as conn:
+        add_due(conn, 5)
+    point = house.restore_point()
+    clock = [0.0]
+    guard = Guard(Witness(house.witness, "test"), "waiting:1", lambda: clock[0])
+    with house.connect() as conn:
+        guard.check(conn)
+    house.sweep()
+    house.put_back(point)
+    clock[0] += 11
+    with house.connect() as conn, pytest.raises(RefusedError, match="behind"):
+        guard.check_again(conn)
+    # At once where the server was started anew: a restore in place never goes without.
+    other = Guard(Witness(house.witness, "test"), "waiting:2", lambda: clock[0], _checked_at=11.0)
+    with house.connect() as conn, pytest.raises(RefusedError, match="behind"):
+        other.check_again(conn)
