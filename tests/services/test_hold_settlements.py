@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -94,6 +96,43 @@ def test_a_webhook_that_was_first_leaves_nothing_to_the_run(world: World, db: Co
     assert value(db, "select duebook.confirm_hold('acme', 'h1', 'pay1')") == "refund"
     assert night(world) == 1
     assert len(refunds(db)) == 1
+
+
+def test_a_webhook_and_a_run_at_once_have_one_effect(world: World, db: Conn) -> None:
+    world.book(*(booked(n, 1000) for n in range(1, 9)))
+    for number in range(1, 9):
+        hold(db, f"h{number}", f"pay{number}")
+    make_older(db)
+    db.execute("select duebook.set_hold_resource('room', 4)")
+    file = world.adyen(*(settled(n, "10.00") for n in range(1, 9)))
+    begin = threading.Barrier(2)
+
+    def hear_of_all() -> list[str]:
+        with world.connect() as connection:
+            begin.wait(60)
+            return [
+                str(
+                    value(
+                        connection,
+                        "select duebook.confirm_hold('acme', %s, %s)",
+                        f"h{n}",
+                        f"pay{n}",
+                    )
+                )
+                for n in range(8, 0, -1)
+            ]
+
+    with ThreadPoolExecutor(1) as pool:
+        webhook = pool.submit(hear_of_all)
+        begin.wait(60)
+        world.reconcile(file)
+        answers = webhook.result(60)
+    assert sorted(answers) == ["refund"] * 4 + ["reheld"] * 4
+    assert len(refunds(db)) == 4
+    states = db.execute("select state, count(*) from duebook_reports.holds group by state")
+    assert dict(states.fetchall()) == {"refunded": 4, "reheld": 4}
+    assert value(db, "select confirmed from duebook.hold_resource") == 4
+    assert check(world.connect)["violations"] == []
 
 
 def test_many_holds_of_a_night_each_end_once(world: World, db: Conn) -> None:
