@@ -19,6 +19,7 @@ from duebook.db.connect import connect_url
 from duebook.services import incident
 from tests.conftest import ENVIRONMENT
 from tests.due_work import add_due, places
+from tests.services.test_incident import CONFIG
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
@@ -34,28 +35,6 @@ TASKS: list[tuple[str, str, dict[str, Any]]] = [
     ("provider_events", "read", {}),
 ]
 ASKED_FOR = ["manual", "backfill", "operator_triggered", "asset_materialization"]
-CONFIG = """
-[provider_accounts.one]
-provider = "adyen"
-mode = "dry_run"
-settle_within = "P3D"
-zone = "UTC"
-
-[kinds.payment_settled]
-enabled = true
-channel = "noop"
-notify_after = "PT0S"
-give_up_after = "P7D"
-supersedes = true
-catch_up = "all"
-catch_up_window = "P3D"
-max_occurrences = 100
-spread_per_minute = 600
-max_tries = 8
-max_claims = 20
-
-[channels.noop]
-"""
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -23,6 +24,30 @@ from tests.due_work import ScriptedChannel, add_due, places, start_sender, value
 
 Conn = psycopg.Connection[Any]
 BAND = timedelta(minutes=5)
+CONFIG = """
+quiet_hours = "none"
+
+[provider_accounts.one]
+provider = "adyen"
+mode = "dry_run"
+settle_within = "P3D"
+zone = "UTC"
+
+[kinds.payment_settled]
+enabled = true
+channel = "noop"
+notify_after = "PT0S"
+give_up_after = "P7D"
+supersedes = true
+catch_up = "all"
+catch_up_window = "P3D"
+max_occurrences = 100
+spread_per_minute = 600
+max_tries = 8
+max_claims = 20
+
+[channels.noop]
+"""
 
 
 @pytest.fixture
@@ -438,6 +463,23 @@ class TestCommands:
         assert report["outcomes"]["sent"] == 4
         assert duebook_cli.in_process("incident", "report", "y").code == 2
         assert "closed" in duebook_cli.in_process("incident", "list").stdout
+
+    def test_a_sender_here_sends_what_is_due(
+        self, conn: Conn, duebook_cli: DuebookCli, tmp_path: Path
+    ) -> None:
+        config = tmp_path / "own.toml"
+        config.write_text(CONFIG)
+        duebook_cli.environment["DUEBOOK_CONFIG_FILE"] = str(config)
+        duebook_cli.environment["DUEBOOK_WITNESS"] = str(tmp_path / "witness")
+        add_due(conn, 4)
+        duebook_cli.in_process(
+            "incident", "open", "--name", "x", "--reason", "why", "--band", "PT5M", "--pause-sweep"
+        )
+        told = duebook_cli.in_process("incident", "resume", "--here", "--every", "PT1S")
+        assert told.code == 0, told.stderr
+        assert "nothing is due any more: 4 have ended" in told.stdout
+        assert "sent from here: 4" in told.stdout
+        assert places(conn) == {"outcome": 4}
 
     def test_an_interrupted_resume_stops_looking_and_says_what_is_left(
         self, conn: Conn, duebook_cli: DuebookCli
