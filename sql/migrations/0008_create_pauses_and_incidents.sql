@@ -31,6 +31,7 @@ comment on column duebook.catch_up_pace.pace is 'Kind whose rate it is.';
 comment on column duebook.catch_up_pace.next_at is 'First instant that no missed intent has been given yet.';
 
 -- What policies decided about the missed is a small part of all that is audited.
+-- squawk-ignore require-concurrent-index-creation
 create index audit_event_by_catch_up on duebook.audit_event (happened_at)
 where action = 'catch_up';
 
