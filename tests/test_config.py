@@ -178,3 +178,11 @@ def test_stored_settings_make_the_same_account_again() -> None:
             }
         )
         assert again == account
+
+
+@pytest.mark.parametrize("horizon", ["PT1H", "P400D"])
+def test_a_horizon_is_a_day_to_a_year(horizon: str) -> None:
+    document = tomllib.loads(shipped_path().read_text())
+    document["sweep"]["horizon"] = horizon
+    with pytest.raises(ConfigurationError, match=r"sweep\.horizon = .*a day to a year"):
+        parse_config(document, "duebook.toml")

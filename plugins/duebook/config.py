@@ -57,8 +57,9 @@ def _known_zone(name: str) -> str:
 
 
 def _horizon(horizon: timedelta) -> timedelta:
-    if not timedelta(hours=1) <= horizon <= timedelta(days=366):
-        raise ValueError("expected an hour to a year (PT1H to P366D)")
+    # A day outlasts what newer time zone data can move the next date by.
+    if not timedelta(days=1) <= horizon <= timedelta(days=366):
+        raise ValueError("expected a day to a year (P1D to P366D)")
     return horizon
 
 

@@ -1,5 +1,5 @@
 -- name: find_intents_of_reminder
--- Who was promised something under the key of a reminder: accounts that have a schedule of its name.
+-- Who was promised something under the key of a reminder: accounts with a schedule of its name.
 select
     i.account_id,
     i.intent_id,
