@@ -589,6 +589,24 @@ class TestLostConnections:
         assert len(channel.log) == 30
         assert places(conn) == {"outcome": 30}
 
+    @pytest.mark.parametrize("state", ["40P01", "40001"])
+    def test_a_deadlock_is_repeated(
+        self, conn: Conn, run: Run, monkeypatch: pytest.MonkeyPatch, state: str
+    ) -> None:
+        add_due(conn, 30)
+        calls = itertools.count(1)
+
+        def lose(connection: Conn, applied: Flush) -> flush.Flushed:
+            if next(calls) == 2:
+                connection.execute(f"do $$ begin raise sqlstate '{state}'; end $$")
+            return apply_flush(connection, applied)
+
+        monkeypatch.setattr(deliver, "apply_flush", lose)
+        channel = ScriptedChannel()
+        assert run(channel, window_messages=10).counts.sent == 30
+        assert len(channel.log) == 30
+        assert places(conn) == {"outcome": 30}
+
     def test_a_database_that_stays_away_is_one_clear_line(self, database_url: str) -> None:
         def connect() -> Conn:
             raise UnavailableError("the database at somewhere is away")

@@ -63,6 +63,8 @@ _BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _MARGIN: Final = timedelta(seconds=0.5)
 _SMALLEST_WINDOW: Final = 10
 _REPEATS: Final = 5
+# psycopg's classes of SQLSTATE 40… are not subclasses of the class's own.
+_REPEATABLE: Final = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 _LONGEST_PAUSE: Final = timedelta(hours=24)
 _TOOK_A_TOKEN: Final = frozenset({"sent", "unknown", "failed"})
 
@@ -250,7 +252,7 @@ class Sender:
                     # Estimates of a moment must not choose the plan of the next.
                     self._conn.execute(query("pin_plans"))
                 return work(self._conn)
-            except psycopg.errors.TransactionRollback:
+            except _REPEATABLE:
                 repeats += 1
                 if repeats >= _REPEATS:
                     raise

@@ -50,7 +50,8 @@ _PASSING: Final = (
     errors.IdleInTransactionSessionTimeout,
     errors.QueryCanceled,
     errors.LockNotAvailable,
-    errors.TransactionRollback,
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
     errors.InFailedSqlTransaction,
 )
 
