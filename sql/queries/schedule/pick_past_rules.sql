@@ -1,6 +1,6 @@
 -- name: pick_past_rules
 -- Rules that were edited while some of their dates were due and not written: those are still
--- promised, up to the edit.
+-- promised, up to the edit. The schedule is locked, too: the new rule may have the same date.
 select
     p.account_id,
     p.schedule,
@@ -24,7 +24,8 @@ select
     r.put_at as promised_from,
     p.ended_at as promised_until
 from duebook.schedule_past as p
+inner join duebook.schedule as s on p.account_id = s.account_id and p.schedule = s.schedule
 cross join lateral jsonb_populate_record(null::duebook.schedule, p.rule) as r
 order by p.ended_at, p.account_id, p.schedule
 limit :most::bigint
-for update of p skip locked;
+for update of p, s skip locked;
