@@ -4409,7 +4409,7 @@ CREATE FUNCTION duebook.retest_held(p_most integer, p_environment text) RETURNS 
                 when
                     p.cause = 'attempt_conflict'
                     and duebook.is_in_flight(p.account_id, p.intent_id) then 'gone'
-                when p.cause in ('poison', 'rescue_failed') then 'wait'
+                when p.cause in ('poison', 'rescue_failed', 'rule_edited') then 'wait'
                 else 'due'
             end as verdict
         from picked as p

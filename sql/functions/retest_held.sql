@@ -117,7 +117,7 @@ as $$
                 when
                     p.cause = 'attempt_conflict'
                     and duebook.is_in_flight(p.account_id, p.intent_id) then 'gone'
-                when p.cause in ('poison', 'rescue_failed') then 'wait'
+                when p.cause in ('poison', 'rescue_failed', 'rule_edited') then 'wait'
                 else 'due'
             end as verdict
         from picked as p
