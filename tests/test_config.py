@@ -56,32 +56,6 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
             " as P3D or PT10M",
         ),
         (
-            "quiet_hours",
-            "at night",
-            """quiet_hours = 'at night': expected "none", or tables [[quiet_hours]]""",
-        ),
-        (
-            "quiet_hours",
-            [{"from": "21:00+01:00", "until": "08:00"}],
-            "quiet_hours.0.from = '21:00+01:00': expected a local time such as \"21:00\"",
-        ),
-        ("quiet_hours", [{"from": "21:00"}], "quiet_hours.0.until is missing"),
-        (
-            "quiet_hours",
-            [{"from": "21:00", "until": "21:00"}],
-            "quiet_hours.0.until: expected another time than from",
-        ),
-        (
-            "quiet_hours",
-            [{"from": "21:00", "until": "08:00", "kind": "payment_gone"}],
-            "quiet_hours.0.kind = 'payment_gone': expected one of [kinds]",
-        ),
-        (
-            "quiet_hours",
-            [{"from": "21:00", "until": "08:00", "channel": "pigeon"}],
-            "quiet_hours.0.channel = 'pigeon': expected one of [channels]",
-        ),
-        (
             "provider_accounts.adyen.mode",
             "on",
             "provider_accounts.adyen.mode = 'on': expected 'dry_run', 'shadow' or 'live'",
@@ -130,6 +104,75 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
 def test_what_is_wrong_is_one_line_with_file_key_and_what_was_expected(
     key: str, value: Any, said: str
 ) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        parse_config(changed(key, value), "duebook.toml")
+    assert str(refusal.value) == f"duebook.toml: {said}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "quiet_hours",
+            "at night",
+            """quiet_hours = 'at night': expected "none", or tables [[quiet_hours]]""",
+        ),
+        (
+            "quiet_hours",
+            [{"from": "21:00+01:00", "until": "08:00"}],
+            "quiet_hours.0.from = '21:00+01:00': expected a local time such as \"21:00\"",
+        ),
+        ("quiet_hours", [{"from": "21:00"}], "quiet_hours.0.until is missing"),
+        (
+            "quiet_hours",
+            [{"from": "21:00", "until": "21:00"}],
+            "quiet_hours.0.until: expected another time than from",
+        ),
+        (
+            "quiet_hours",
+            [{"from": "21:00", "until": "08:00", "kind": "payment_gone"}],
+            "quiet_hours.0.kind = 'payment_gone': expected one of [kinds]",
+        ),
+        (
+            "quiet_hours",
+            [{"from": "21:00", "until": "08:00", "channel": "pigeon"}],
+            "quiet_hours.0.channel = 'pigeon': expected one of [channels]",
+        ),
+    ],
+)
+def test_wrong_quiet_hours_are_one_line(key: str, value: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        parse_config(changed(key, value), "duebook.toml")
+    assert str(refusal.value) == f"duebook.toml: {said}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "webhooks.stripe.provider_account",
+            "strype",
+            "webhooks.stripe.provider_account = 'strype': expected one of [provider_accounts]",
+        ),
+        (
+            "webhooks.stripe.scheme",
+            "github",
+            "webhooks.stripe.scheme = 'github': expected 'stripe' or 'standard'",
+        ),
+        ("webhooks.stripe.connection", None, "webhooks.stripe.connection is missing"),
+        (
+            "webhooks.stripe.secret",
+            "whsec_x",
+            "webhooks.stripe.secret is not a key that is known here",
+        ),
+        (
+            "provider_events.max_tries",
+            0,
+            "provider_events.max_tries = 0: input should be greater than 0",
+        ),
+    ],
+)
+def test_wrong_webhooks_are_one_line(key: str, value: Any, said: str) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         parse_config(changed(key, value), "duebook.toml")
     assert str(refusal.value) == f"duebook.toml: {said}"

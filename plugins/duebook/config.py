@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -226,6 +226,7 @@ class ChannelConfig(_Model):
     sender: str | None = None
     window_messages: Annotated[int, Field(gt=0, le=10_000)] = 50
     io_timeout_seconds: Annotated[float, Field(gt=0, le=120)] = 20
+    relay_log: Path | None = None
 
 
 class SweepConfig(_Model):
@@ -404,6 +405,16 @@ def _contradictions(config: Config) -> Iterator[str]:
             yield f"{where} is missing, which a csv provider needs"
     if "internal" in config.channels or "hold_expiry" in config.kinds:
         yield "channels.internal and kinds.hold_expiry are what holds expire by: not for a file"
+    yield from _kind_contradictions(config)
+    yield from _webhook_contradictions(config)
+    yield from _quiet_contradictions(config)
+    routed = [rule.provider_account for rule in config.routing.rules]
+    for target in [*routed, config.routing.default]:
+        if target is not None and target not in config.provider_accounts:
+            yield f"routing: provider account {target!r} is not in [provider_accounts]"
+
+
+def _kind_contradictions(config: Config) -> Iterator[str]:
     for kind, policy in config.kinds.items():
         if policy.channel not in config.channels:
             yield f"kinds.{kind}.channel = {policy.channel!r}: expected one of [channels]"
@@ -411,12 +422,6 @@ def _contradictions(config: Config) -> Iterator[str]:
             yield f"kinds.{kind}.give_up_after: expected more than nothing"
         if policy.catch_up_window < timedelta(minutes=2):
             yield f"kinds.{kind}.catch_up_window: expected at least two sweeps (PT2M)"
-    yield from _webhook_contradictions(config)
-    yield from _quiet_contradictions(config)
-    routed = [rule.provider_account for rule in config.routing.rules]
-    for target in [*routed, config.routing.default]:
-        if target is not None and target not in config.provider_accounts:
-            yield f"routing: provider account {target!r} is not in [provider_accounts]"
 
 
 def _quiet_contradictions(config: Config) -> Iterator[str]:
