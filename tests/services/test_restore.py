@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -453,3 +454,29 @@ def test_a_sender_that_has_sent_nothing_yet_looks_again(house: House) -> None:
     other = Guard(Witness(house.witness, "test"), "waiting:2", lambda: clock[0], _checked_at=11.0)
     with house.connect() as conn, pytest.raises(RefusedError, match="behind"):
         other.check_again(conn)
+
+
+def test_senders_at_once_share_the_witness(house: House) -> None:
+    with house.connect() as conn:
+        add_due(conn, 400, accounts=20)
+    reports: list[SweepReport] = []
+
+    def work(number: int) -> None:
+        reports.append(house.sweep(sender=f"sender-{number}", batch_size=20))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert sum(report.counts.sent for report in reports) == 400
+    assert house.doubles() == []
+    left = Witness(house.witness, "test").read()
+    assert 1 <= len(left) <= 4
+    assert list(Path(house.witness, "test").glob("*.unfinished")) == []
+    # What is left tells any earlier state apart.
+    with house.connect() as conn:
+        newest = max(left.values(), key=lambda each: each.batch_id)
+        conn.execute("delete from duebook.batch_ended where batch_id = %s", [newest.batch_id])
+    with pytest.raises(RefusedError, match="behind"):
+        house.sweep()
