@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
 
 SendScope = Literal["channel", "message"]
 SendStatus = Literal["accepted", "later", "refused", "unknown"]
+Known = Literal["accepted", "not_known", "cannot_tell"]
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -88,6 +90,8 @@ class ChannelConfig(Protocol):
     def sender(self) -> str | None: ...
     @property
     def io_timeout_seconds(self) -> float: ...
+    @property
+    def relay_log(self) -> Path | None: ...
 
 
 class Channel(Protocol):
@@ -125,6 +129,27 @@ class Channel(Protocol):
         """Connect and log in, send nothing; returns one line that says what worked.
 
         Raises UnavailableError or ConfigurationError with one line that says what did not.
+        """
+        ...
+
+
+class LookUp(Protocol):
+    """Who can be asked later what became of a message: a provider's API, a relay's log.
+
+    `known_within`: how long after accepting a message the provider may take to know it.
+    """
+
+    @property
+    def known_within(self) -> timedelta: ...
+
+    async def look_up(
+        self, message_ids: Sequence[str], *, tried_from: datetime, tried_until: datetime
+    ) -> Sequence[Known]:
+        """What is known of each message, in order.
+
+        `accepted` is certain. `not_known` is said only where the provider would know of a message
+        that was tried between the two instants. Anything else is `cannot_tell`; never raises for
+        what a provider does.
         """
         ...
 

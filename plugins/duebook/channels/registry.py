@@ -7,9 +7,10 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
-from duebook.channels.base import Channel, ChannelConfig, ConnectionLike
+from duebook.channels.base import Channel, ChannelConfig, ConnectionLike, LookUp
 from duebook.channels.email import EmailChannel, EmailOptions
 from duebook.channels.noop import NoopChannel
+from duebook.channels.relay_log import RelayLog
 from duebook.errors import ConfigurationError
 
 _Maker = Callable[[str, ChannelConfig, ConnectionLike | None], Channel]
@@ -47,6 +48,11 @@ def _make_email(name: str, config: ChannelConfig, connection: ConnectionLike | N
 def _make_noop(name: str, config: ChannelConfig, connection: ConnectionLike | None) -> Channel:
     del connection
     return NoopChannel(name, io_timeout=timedelta(seconds=config.io_timeout_seconds))
+
+
+def make_look_up(config: ChannelConfig) -> LookUp | None:
+    """Who knows what became of messages of this block, or None where nobody can be asked."""
+    return RelayLog(config.relay_log) if config.relay_log is not None else None
 
 
 _MAKERS: Final[Mapping[str, _Maker]] = MappingProxyType({"email": _make_email, "noop": _make_noop})
