@@ -174,3 +174,42 @@ def test_a_cancel_waits_for_a_pass_and_ends_what_it_wrote(conn: Conn, database_u
             )
         thread.join(60)
     assert places(conn) == {"outcome": 7}
+
+
+class Counting(psycopg.Cursor[TupleRow]):
+    """Counts statements."""
+
+    seen = 0
+
+    def execute(self, *arguments: Any, **named: Any) -> Any:
+        Counting.seen += 1
+        return super().execute(*arguments, **named)
+
+
+def test_a_pass_takes_as_many_statements_for_one_schedule_as_for_thousands(
+    conn: Conn, database_url: str
+) -> None:
+    add_reminders(conn)
+    counts = []
+    for count in (1, 2000):
+        put(conn, f"n{count}", "a0", weekdays=EVERY_DAY, wall_time=far_time(conn))
+        conn.execute(
+            """
+            insert into duebook.schedule
+            select (jsonb_populate_record(s, jsonb_build_object('account_id', 'a' || g))).*
+            from duebook.schedule as s
+            cross join generate_series(1, %s - 1) as g
+            where s.schedule = %s
+            """,
+            [count, f"n{count}"],
+        )
+        with connect_url(database_url, autocommit=True) as counting:
+            counting.cursor_factory = Counting
+            Counting.seen = 0
+            report = pass_calendar(
+                counting, horizon=timedelta(days=7), most=100_000, sender="counting"
+            )
+            counts.append(Counting.seen)
+        assert report.written == 7 * count
+    assert counts[0] >= counts[1] - 1
+    assert counts[1] < 30
