@@ -2,21 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
+import pytest
+from psycopg import sql
 
 from duebook.db.connect import connect_url
 from duebook.db.sql import query
 from duebook.services.internal import INTERNAL
 from duebook.services.sweep import SweepReport, SweepRequest, sweep
+from tests.conftest import ENVIRONMENT, Databases
 from tests.due_work import value
 
 Conn = psycopg.Connection[Any]
 HOUR = timedelta(hours=1)
+_KEPT = {"environment", "currency_exponent", "alembic_version", "applied_object"}
+
+
+@pytest.fixture(scope="module")
+def shared_database(databases: Databases, template_database: str) -> Iterator[str]:
+    """One database for a whole file: to copy one for each of many small tests takes longer."""
+    url = databases.create(template_database)
+    with connect_url(url, autocommit=True) as conn:
+        conn.execute("select duebook.accept_environment(%s, true, 'pytest')", [ENVIRONMENT])
+    yield url
+    databases.drop(url)
+
+
+@pytest.fixture
+def database_url(shared_database: str) -> str:
+    """The file's database, emptied: in place of one of the test's own."""
+    with connect_url(shared_database, autocommit=True) as conn:
+        tables = conn.execute(
+            "select tablename from pg_tables where schemaname = 'duebook'"
+            " and not tablename = any(%s) order by tablename",
+            [list(_KEPT)],
+        ).fetchall()
+        filled = conn.execute(
+            sql.SQL(" union all ").join(
+                sql.SQL("(select {} from {} limit 1)").format(name, sql.Identifier("duebook", name))
+                for (name,) in tables
+            )
+        ).fetchall()
+        for (name,) in filled:
+            conn.execute(sql.SQL("truncate {} cascade").format(sql.Identifier("duebook", name)))
+    return shared_database
 
 
 def create(conn: Conn, hold: str = "h1", *, account: str = "a", **content: Any) -> str:

@@ -14,10 +14,12 @@ from duebook.channels.base import Message, SendResult
 from duebook.services.check import check
 from duebook.services.sweep import SweepRequest, sweep
 from tests.due_work import ScriptedChannel, add_kind, value
-from tests.hold_work import create, make_older, state
+from tests.hold_work import create, database_url, make_older, shared_database, state
 from tests.settlement_files import World, booked, settled
 
 Conn = psycopg.Connection[Any]
+
+__all__ = ["database_url", "shared_database"]
 
 
 @pytest.fixture

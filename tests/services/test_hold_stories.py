@@ -13,9 +13,19 @@ from duebook.services.explain import explain
 from duebook.services.status import status
 from tests.conftest import DuebookCli
 from tests.due_work import add_kind, value
-from tests.hold_work import cancel, confirm, create, make_older, sweep_internal
+from tests.hold_work import (
+    cancel,
+    confirm,
+    create,
+    database_url,
+    make_older,
+    shared_database,
+    sweep_internal,
+)
 
 Conn = psycopg.Connection[Any]
+
+__all__ = ["database_url", "shared_database"]
 
 
 @pytest.fixture

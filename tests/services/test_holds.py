@@ -24,14 +24,18 @@ from tests.hold_work import (
     claim,
     confirm,
     create,
+    database_url,
     endings,
     finish,
     make_older,
+    shared_database,
     state,
     sweep_internal,
 )
 
 Conn = psycopg.Connection[Any]
+
+__all__ = ["database_url", "shared_database"]
 
 
 def limit(conn: Conn, capacity: int | None, resource: str = "room") -> str:

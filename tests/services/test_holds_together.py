@@ -16,9 +16,22 @@ from psycopg import errors
 
 from duebook.db.connect import connect_url
 from tests.due_work import add_kind, places, value, wait_for
-from tests.hold_work import HOUR, claim, confirm, create, endings, finish, make_older, state
+from tests.hold_work import (
+    HOUR,
+    claim,
+    confirm,
+    create,
+    database_url,
+    endings,
+    finish,
+    make_older,
+    shared_database,
+    state,
+)
 
 Conn = psycopg.Connection[Any]
+
+__all__ = ["database_url", "shared_database"]
 ROUNDS = 64
 ISOLATIONS = ("read committed", "repeatable read", "serializable")
 
