@@ -90,6 +90,11 @@ class ChannelConfig(Protocol):
     def sender(self) -> str | None: ...
     @property
     def io_timeout_seconds(self) -> float: ...
+
+
+class LookUpConfig(Protocol):
+    """What make_look_up() needs of a block [channels.<name>] of duebook.toml."""
+
     @property
     def relay_log(self) -> Path | None: ...
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
 
-from duebook.channels.base import Channel, ChannelConfig, ConnectionLike, LookUp
+from duebook.channels.base import Channel, ChannelConfig, ConnectionLike, LookUp, LookUpConfig
 from duebook.channels.email import EmailChannel, EmailOptions
 from duebook.channels.noop import NoopChannel
 from duebook.channels.relay_log import RelayLog
@@ -50,7 +50,7 @@ def _make_noop(name: str, config: ChannelConfig, connection: ConnectionLike | No
     return NoopChannel(name, io_timeout=timedelta(seconds=config.io_timeout_seconds))
 
 
-def make_look_up(config: ChannelConfig) -> LookUp | None:
+def make_look_up(config: LookUpConfig) -> LookUp | None:
     """Who knows what became of messages of this block, or None where nobody can be asked."""
     return RelayLog(config.relay_log) if config.relay_log is not None else None
 

@@ -1,10 +1,99 @@
-"""What is in doubt: resolve and resend."""
+"""What is in doubt: list it, look it up, resolve it."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Annotated, Any
+
 import typer
+from rich.console import Console
+from rich.table import Table
+
+from duebook.session import AsJson, open_session
+
+
+class Verdict(StrEnum):
+    """What a person knows of a key in doubt."""
+
+    sent = "sent"
+    not_sent = "not-sent"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this area."""
-    del app
+    app.command("doubts")(doubts)
+    app.command("resolve")(resolve)
+
+
+def doubts(
+    look_up: Annotated[
+        bool, typer.Option("--look-up", help="First ask those who can know, such as a relay's log.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Everything that is known of what the provider may or may not have accepted."""
+    from duebook.services.operate import doubts_in_full
+
+    session = open_session(as_json)
+    document = doubts_in_full(session.connect(), session.settings, look_up=look_up)
+    session.show(document, render_doubts)
+
+
+def resolve(
+    key: Annotated[str, typer.Argument(help="Operation key that is in doubt.")],
+    verdict: Annotated[
+        Verdict,
+        typer.Argument(help="sent: it was accepted. not-sent: it was not, so it is due again."),
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="How you know; kept with your name.")],
+    account: Annotated[
+        str | None, typer.Option("--account", help="Needed where several accounts have the key.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what became of a key in doubt: it ends as sent, or is due again."""
+    from duebook.services.resolve import Resolution
+    from duebook.services.resolve import resolve as decide
+
+    session = open_session(as_json)
+    resolution = Resolution(
+        operation_key=key,
+        accepted=verdict is Verdict.sent,
+        why=reason,
+        by=session.settings.operator,
+        account_id=account,
+    )
+    session.show(decide(session.connect(), resolution), render_resolution)
+
+
+def render_doubts(document: Any, console: Console) -> None:
+    """A table of the doubts, and what a look-up found."""
+    found = document["looked_up"]
+    if found is not None:
+        console.print(
+            f"looked up {found['asked']}: {found['sent']} accepted, {found['due']} not known and "
+            f"due again, {found['too_early']} too early, {found['cannot_tell']} can't be told"
+        )
+    if not document["doubts"]:
+        console.print("nothing is in doubt")
+        return
+    table = Table(box=None)
+    for name in ("account", "key", "cause", "attempt", "claimed", "sender", "look up from"):
+        table.add_column(name, overflow="fold")
+    for each in document["doubts"]:
+        table.add_row(
+            each["account_id"],
+            each["operation_key"],
+            each["cause"],
+            str(each["attempt_no"]),
+            f"{each['claimed_at']:%Y-%m-%d %H:%M:%SZ}" if each["claimed_at"] else "",
+            each["sender"] or "",
+            f"{each['look_up_from']:%Y-%m-%d %H:%M:%SZ}",
+        )
+    console.print(table)
+
+
+def render_resolution(document: Any, console: Console) -> None:
+    """One line."""
+    what = "ended as sent" if document["done"] == "sent" else "is due again"
+    console.print(f"{document['operation_key']} {what}")

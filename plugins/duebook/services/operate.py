@@ -252,6 +252,28 @@ def preview_resume(
     return preview(connect, request, channels, config).to_json()
 
 
+def doubts_in_full(
+    connect: Connect, settings: Settings, *, look_up: bool, most: int = 10_000
+) -> dict[str, Any]:
+    """`{"looked_up": counts or None, "doubts": [...]}`; with `look_up` those are asked first."""
+    from duebook.services.resolve import list_doubts
+
+    mail_senders = {n: b.sender for n, b in load_configuration(settings).channels.items()}
+    counts = look_up_doubts(connect, settings, most=most) if look_up else None
+    return {"looked_up": counts, "doubts": list_doubts(connect, mail_senders)}
+
+
+def look_up_doubts(connect: Connect, settings: Settings, *, most: int) -> dict[str, int]:
+    """Look up at most `most` doubts of each channel that somebody can be asked about."""
+    from duebook.channels.registry import make_look_up
+    from duebook.services import look_up
+
+    blocks = load_configuration(settings).channels
+    known = {name: found for name, block in blocks.items() if (found := make_look_up(block))}
+    mail_senders = {name: block.sender for name, block in blocks.items()}
+    return look_up.look_up_doubts(connect, known, mail_senders, most).to_json()
+
+
 def clock_offset(connect: Connect, now: datetime | None) -> timedelta:
     """How far `now` is from the database's clock."""
     if now is None:
