@@ -4629,7 +4629,7 @@ COMMENT ON COLUMN duebook.schedule.zone_missing_since IS 'Since when its zone is
 CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text[]
     LANGUAGE sql STABLE
     SET search_path TO ''
-    AS $_$
+    AS $$
     select array[f.field, f.reason]
     from (
         values
@@ -4644,8 +4644,11 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
                 then 'expected an enabled kind of duebook.toml'
         end),
         (6, 'channel', case
-            when p_schedule.channel is null or p_schedule.channel !~ '^[a-z][a-z0-9_]{0,62}$'
-                then 'expected the name of a channel'
+            when p_schedule.channel is null or not exists (
+                select from duebook.intent_kind as k
+                where k.channel = p_schedule.channel and k.enabled
+            )
+                then 'expected a channel that carries an enabled kind: no sender serves another'
         end),
         (7, 'frequency', case
             when p_schedule.frequency in ('weekly', 'monthly') then null
@@ -4755,7 +4758,7 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
     where f.reason is not null
     order by f.position
     limit 1;
-$_$;
+$$;
 
 COMMENT ON FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) IS 'The first thing that is wrong with a schedule, as {field, reason}; null: nothing.';
 

@@ -19,8 +19,11 @@ as $$
                 then 'expected an enabled kind of duebook.toml'
         end),
         (6, 'channel', case
-            when p_schedule.channel is null or p_schedule.channel !~ '^[a-z][a-z0-9_]{0,62}$'
-                then 'expected the name of a channel'
+            when p_schedule.channel is null or not exists (
+                select from duebook.intent_kind as k
+                where k.channel = p_schedule.channel and k.enabled
+            )
+                then 'expected a channel that carries an enabled kind: no sender serves another'
         end),
         (7, 'frequency', case
             when p_schedule.frequency in ('weekly', 'monthly') then null

@@ -79,6 +79,7 @@ def test_what_is_not_stated_or_not_known_is_refused_by_name(
         ("--max-occurrences", None, "--max-occurrences: is missing"),
         ("--spread-per-minute", None, "--spread-per-minute: is missing"),
         ("--kind", "nonsense", "kind: expected an enabled kind"),
+        ("--channel", "fax", "channel: expected a channel that carries an enabled kind"),
         ("--zone", "Mars/Olympus", "--zone: 'Mars/Olympus' is not in the tz database"),
         ("--time", "25:00", "--time"),
         ("--catch-up", "some", "--catch-up: expected all, latest or skip"),
