@@ -4099,6 +4099,88 @@ $$;
 
 COMMENT ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) IS 'Rescues at most p_most batches whose lease has lapsed; p_window is the largest window of sends. One row per batch.';
 
+CREATE FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_intent duebook.intent;
+    v_count integer;
+    v_key text;
+    v_intent_id bigint;
+    v_now timestamptz;
+    v_give_up_after interval;
+begin
+    if p_operation_key like 'resend:%' then
+        raise exception 'a repeat is not repeated: resend its first key'
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+    select i.* into v_intent
+    from duebook.intent as i
+    where i.account_id = p_account_id and i.operation_key = p_operation_key
+    for update;
+    if not found then
+        raise exception 'there is no intent with this operation key for this account'
+            using errcode = 'no_data_found';
+    end if;
+    if v_intent.channel = 'internal' then
+        raise exception 'this key is an act inside the house: there is nothing to send again'
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+
+    select pg_catalog.count(*) + 1 into v_count
+    from duebook.intent as i
+    where
+        i.account_id = p_account_id
+        and i.subject = v_intent.subject
+        and i.operation_key like 'resend:%'
+        and pg_catalog.substr(
+            i.operation_key, pg_catalog.strpos(pg_catalog.substr(i.operation_key, 8), ':') + 8
+        ) = p_operation_key;
+    v_key := case when v_count > 1 then 'resend:' || (v_count - 1) || ':' else '' end
+        || p_operation_key;
+    if not exists (
+        select from duebook.outcome as o
+        where o.account_id = p_account_id and o.operation_key = v_key
+    ) then
+        raise exception
+            '% has not ended: resolve it if it is in doubt, else it is still to come', v_key
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
+
+    v_key := 'resend:' || v_count || ':' || p_operation_key;
+    v_now := pg_catalog.clock_timestamp();
+    select coalesce(
+        (select k.give_up_after from duebook.intent_kind as k where k.kind = v_intent.kind),
+        v_intent.give_up_at - v_intent.notify_at
+    ) into v_give_up_after;
+    insert into duebook.intent (
+        account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
+        provider_account, run_id, change_id, ownership, cohort_version, intended_local, zone,
+        tzdb_version
+    )
+    values (
+        p_account_id, v_key, v_intent.kind, v_intent.subject, v_intent.payment_id,
+        v_intent.channel, v_now, v_now + v_give_up_after, v_intent.provider_account,
+        v_intent.run_id, v_intent.change_id, 'live', v_intent.cohort_version,
+        v_intent.intended_local, v_intent.zone, v_intent.tzdb_version
+    )
+    returning intent_id into v_intent_id;
+    insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
+    values (
+        p_account_id, v_intent_id, v_now, v_intent.kind, v_intent.channel, v_now + v_give_up_after
+    );
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'resend_intent', p_account_id, p_operation_key,
+        pg_catalog.jsonb_build_object('reason', p_reason, 'new_key', v_key)
+    );
+    return v_key;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) IS 'Promises once more what has ended, under a key of its own, due now. Returns the new key.';
+
 CREATE FUNCTION duebook.resolve_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_accepted boolean, p_not_before timestamp with time zone, p_how text, p_why text, p_by text) RETURNS TABLE(account_id text, intent_id bigint, done text)
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -8380,6 +8462,9 @@ GRANT ALL ON FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integ
 
 REVOKE ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.resolve_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_accepted boolean, p_not_before timestamp with time zone, p_how text, p_why text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.resolve_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_accepted boolean, p_not_before timestamp with time zone, p_how text, p_why text, p_by text) TO duebook_app;

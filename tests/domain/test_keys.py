@@ -18,6 +18,7 @@ from duebook.domain.keys import (
     KeyPartError,
     OperationKey,
     ReminderKey,
+    ResendKey,
     TransitionKey,
     parse_key,
 )
@@ -34,11 +35,14 @@ def build(form: str, parts: dict[str, Any]) -> OperationKey:
             parts[name] = date.fromisoformat(parts[name])
     if "expires_at" in parts:
         parts["expires_at"] = datetime.fromisoformat(parts["expires_at"])
+    if "original" in parts:
+        parts["original"] = parse_key(parts["original"])
     makers: dict[str, Any] = {
         "evidence": EvidenceKey,
         "transition": TransitionKey,
         "reminder": ReminderKey,
         "hold_expiry": HoldExpiryKey,
+        "resend": ResendKey,
     }
     key: OperationKey = makers[form](**parts)
     return key
@@ -71,10 +75,10 @@ part = st.text(
 )
 name = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
 count = st.integers(min_value=1, max_value=10**18 - 1)
-keys = st.one_of(
+first_keys = st.one_of(
     st.builds(
         EvidenceKey,
-        name.filter(lambda kind: kind not in {"missing", "cleared", "remind", "expire"}),
+        name.filter(lambda kind: kind not in {"missing", "cleared", "remind", "expire", "resend"}),
         name,
         part,
         part,
@@ -87,6 +91,7 @@ keys = st.one_of(
     st.builds(ReminderKey, name, part, st.dates()),
     st.builds(HoldExpiryKey, part, st.datetimes(timezones=st.just(UTC))),
 )
+keys = st.one_of(first_keys, st.builds(ResendKey, count, first_keys))
 
 
 @given(keys)

@@ -1,4 +1,4 @@
-"""What is in doubt: list it, look it up, resolve it."""
+"""What is in doubt: list it, look it up, resolve it. What has ended: send it again on purpose."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this area."""
     app.command("doubts")(doubts)
     app.command("resolve")(resolve)
+    app.command("resend")(resend)
 
 
 def doubts(
@@ -66,6 +67,23 @@ def resolve(
     session.show(decide(session.connect(), resolution), render_resolution)
 
 
+def resend(
+    key: Annotated[str, typer.Argument(help="Operation key that has ended.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept with your name.")],
+    account: Annotated[
+        str | None, typer.Option("--account", help="Needed where several accounts have the key.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Promise once more what has ended, as a new occurrence with a key of its own, due now."""
+    from duebook.services.resolve import resend as repeat
+
+    session = open_session(as_json)
+    operator = session.settings.operator
+    document = repeat(session.connect(), key, why=reason, by=operator, account_id=account)
+    session.show(document, render_resent)
+
+
 def render_doubts(document: Any, console: Console) -> None:
     """A table of the doubts, and what a look-up found."""
     found = document["looked_up"]
@@ -97,3 +115,8 @@ def render_resolution(document: Any, console: Console) -> None:
     """One line."""
     what = "ended as sent" if document["done"] == "sent" else "is due again"
     console.print(f"{document['operation_key']} {what}")
+
+
+def render_resent(document: Any, console: Console) -> None:
+    """One line."""
+    console.print(f"{document['operation_key']} is due again as {document['new_key']}")

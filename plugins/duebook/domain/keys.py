@@ -1,6 +1,6 @@
 """Operation keys: the idempotency key of a promise, made from the business action alone.
 
-Five forms, parts joined by ":" (published with vectors in docs/operation-keys.json, so that
+Six forms, parts joined by ":" (published with vectors in docs/operation-keys.json, so that
 another system, or a SQL statement, makes the same text):
 
     <kind>:<channel>:<provider_account>:<payment>:<entry>:v<version>
@@ -8,6 +8,7 @@ another system, or a SQL statement, makes the same text):
     cleared:<channel>:<provider_account>:<payment>:<expected date>:<n>
     remind:<channel>:<schedule>:<nominal date>
     expire:hold:<hold>:<expires_at>
+    resend:<n>:<any of the others>
 
 Names given by others (provider account, payment, entry, schedule, hold) are escaped and not
 refused, since real references hold colons ("14-08-2020-09:53:00"): "%" becomes "%25", then ":"
@@ -27,7 +28,7 @@ from typing import Final
 
 from duebook.errors import InputError
 
-RESERVED_KINDS: Final = frozenset({"missing", "cleared", "remind", "expire"})
+RESERVED_KINDS: Final = frozenset({"missing", "cleared", "remind", "expire", "resend"})
 LONGEST_PART: Final = 200
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
@@ -129,7 +130,18 @@ class HoldExpiryKey:
         return ":".join(("expire", "hold", escape("hold", self.hold), _instant(self.expires_at)))
 
 
-OperationKey = EvidenceKey | TransitionKey | ReminderKey | HoldExpiryKey
+@dataclass(frozen=True, slots=True)
+class ResendKey:
+    """The n-th deliberate repeat of a promise that has ended; `original` is never a repeat."""
+
+    count: int
+    original: EvidenceKey | TransitionKey | ReminderKey | HoldExpiryKey
+
+    def __str__(self) -> str:
+        return f"resend:{_count('n', self.count)}:{self.original}"
+
+
+OperationKey = EvidenceKey | TransitionKey | ReminderKey | HoldExpiryKey | ResendKey
 
 
 def parse_key(text: str) -> OperationKey:
@@ -140,7 +152,10 @@ def parse_key(text: str) -> OperationKey:
     """
     form = text.partition(":")[0]
     try:
-        if form == "expire":
+        key: OperationKey
+        if form == "resend":
+            key = _parse_resend(text)
+        elif form == "expire":
             key = _parse_expiry(text)
         elif form == "remind":
             key = _parse_reminder(text)
@@ -170,6 +185,15 @@ def escape(name: str, part: str) -> str:
 def unescape(part: str) -> str:
     """The inverse of escape()."""
     return part.replace("%3A", ":").replace("%25", "%")
+
+
+def _parse_resend(text: str) -> ResendKey:
+    _, _, rest = text.partition(":")
+    count, _, original = rest.partition(":")
+    key = parse_key(original)
+    if isinstance(key, ResendKey):
+        raise KeyFormatError("operation key: a repeat names the first key, not another repeat")
+    return ResendKey(_parse_count("n", count), key)
 
 
 def _parse_evidence(text: str) -> OperationKey:

@@ -20,6 +20,7 @@ from duebook.domain.keys import (
     EvidenceKey,
     KeyFormatError,
     ReminderKey,
+    ResendKey,
     TransitionKey,
     parse_key,
 )
@@ -143,7 +144,8 @@ def _key_matches(reader: _Reader, context: Context, subject: str) -> Iterable[Ma
     if isinstance(key, ReminderKey):
         yield from _reminder_matches(reader, context, key)
         return
-    payment = key.payment if isinstance(key, EvidenceKey | TransitionKey) else None
+    first = key.original if isinstance(key, ResendKey) else key
+    payment = first.payment if isinstance(first, EvidenceKey | TransitionKey) else None
     found = (
         reader.rows("find_intents_of_key", operation_key=subject, payment_id=payment, **limit)
         if payment

@@ -1,4 +1,4 @@
-"""What a person decides about a key in doubt, and what is known to decide it by."""
+"""What a person decides: about a key in doubt, or that what has ended is promised once more."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import psycopg.errors
 import psycopg.rows
 
 from duebook.channels.base import message_id_for
 from duebook.db.connect import Connect
 from duebook.db.sql import query
 from duebook.errors import InputError, RefusedError
+from duebook.services.incident import require_no_incident
 
 DOUBTS_SHOWN: Final = 1000
 _HOW: Final = "resolved"
@@ -68,6 +70,44 @@ def resolve(connect: Connect, resolution: Resolution) -> dict[str, Any]:
                 f"{resolution.operation_key} is not in doubt; `duebook explain` says where it is"
             )
     return {"account_id": account_id, "operation_key": resolution.operation_key, "done": done}
+
+
+def resend(
+    connect: Connect, operation_key: str, *, why: str, by: str, account_id: str | None = None
+) -> dict[str, Any]:
+    """Promise once more what has ended: `{"account_id", "operation_key", "new_key"}`.
+
+    A deliberate new occurrence with a key of its own, due now. Raises InputError for a reason that
+    says nothing or an unknown key, RefusedError for a key that has not ended, and while an incident
+    is open.
+    """
+    if not why.strip():
+        raise InputError("--reason: expected why it is sent again; it is kept with your name")
+    require_no_incident(connect, "resend")
+    with connect() as conn, conn.transaction():
+        owners = [
+            row[0]
+            for row in conn.execute(query("list_key_owners"), {"operation_key": operation_key})
+            if account_id in (None, row[0])
+        ]
+        if len(owners) > 1:
+            raise InputError(f"several accounts have the key, name one: {', '.join(owners)}")
+        if not owners:
+            raise InputError(f"{operation_key}: nobody was promised anything under this key")
+        try:
+            row = conn.execute(
+                query("resend_intent"),
+                {
+                    "account_id": owners[0],
+                    "operation_key": operation_key,
+                    "reason": why.strip(),
+                    "resent_by": by,
+                },
+            ).fetchone()
+        except psycopg.errors.ObjectNotInPrerequisiteState as error:
+            raise RefusedError(error.diag.message_primary or "refused") from None
+    assert row is not None
+    return {"account_id": owners[0], "operation_key": operation_key, "new_key": row[0]}
 
 
 def list_doubts(connect: Connect, mail_senders: Mapping[str, str | None]) -> Sequence[Any]:
