@@ -59,16 +59,16 @@ def sent_of(conn: Conn) -> list[Sent]:
     """All sends in the order of their slots, each with the last slot that its key was given."""
     rows = conn.execute(
         """
-        select (e.detail ->> 'slot_at')::timestamptz as slot_at, r.finished_at
+        with given as (
+            select distinct on (subject) subject, (detail ->> 'slot_at')::timestamptz as slot_at
+            from duebook.audit_event
+            where action = 'catch_up'
+            order by subject, audit_event_id desc
+        )
+        select g.slot_at, r.finished_at
         from duebook.outcome as o
         inner join duebook.attempt_result as r using (account_id, intent_id, attempt_no)
-        cross join lateral (
-            select e.detail
-            from duebook.audit_event as e
-            where e.subject = o.operation_key and e.action = 'catch_up'
-            order by e.audit_event_id desc
-            limit 1
-        ) as e
+        inner join given as g on o.operation_key = g.subject
         where o.result = 'sent'
         order by 1
         """
@@ -82,6 +82,7 @@ def storm(conn: Conn, connect: Connect, rows: int, per_minute: int, batch_size: 
     add_due(conn, rows, accounts=50, due_in=timedelta(hours=-1), with_books=False)
     conn.execute("analyze")
     send_all(connect, batch_size=batch_size, window=batch_size)
+    conn.execute("analyze")
     assert places(conn) == {"outcome": rows}
     assert value(conn, "select count(*) from duebook.outcome where result <> 'sent'") == 0
     sent = sent_of(conn)

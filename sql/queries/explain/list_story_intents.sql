@@ -71,14 +71,13 @@ left outer join lateral (
     limit 1
 ) as f on true
 left outer join lateral (
-    select e.detail
+    -- Not by order and limit, which could be planned as a walk through everybody's.
+    select (array_agg(e.detail order by e.audit_event_id desc))[1] as detail
     from duebook.audit_event as e
     where
         e.account_id = i.account_id
         and e.subject = i.operation_key
         and e.action = 'catch_up'
-    order by e.happened_at desc, e.audit_event_id desc
-    limit 1
 ) as z on true
 left outer join duebook.budget as g on i.channel = g.channel
 left outer join duebook.channel as n on i.channel = n.channel
