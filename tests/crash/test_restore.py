@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections import Counter
@@ -106,29 +105,29 @@ class Town:
 
     def answer_doubts(self) -> tuple[int, int]:
         """Look each doubt up in the receiving side's log; how many were sent, and how many not."""
-        received, answers = self.received(), []
         sender = self.world.config.channels["email"].sender
+        received, counts = self.received(), Counter[bool]()
         with self.world.connect() as conn:
-            for account_id, intent_id, attempt_no, key in conn.execute(
-                "select account_id, intent_id, u.attempt_no, i.operation_key from duebook.in_doubt"
-                " as u join duebook.intent as i using (account_id, intent_id)"
-            ):
+            doubts = conn.execute(
+                "select account_id, intent_id, i.operation_key from duebook.in_doubt"
+                " join duebook.intent as i using (account_id, intent_id)"
+            ).fetchall()
+            for account_id, intent_id, key in doubts:
                 was_sent = message_id_for(account_id, key, sender) in received
-                answers.append(
+                counts[was_sent] += 1
+                conn.execute(
+                    query("resolve_in_doubt"),
                     {
-                        "account_id": account_id,
-                        "intent_id": intent_id,
-                        "attempt_no": attempt_no,
-                        "result": "sent" if was_sent else "deferred",
-                        "finished_at": "2026-12-01T00:00:00Z",
-                    }
+                        "account_ids": [account_id],
+                        "intent_ids": [intent_id],
+                        "accepted": was_sent,
+                        "not_before": None,
+                        "how": "person",
+                        "why": "the receiving side's log",
+                        "resolved_by": "ann",
+                    },
                 )
-            conn.execute(
-                query("record_late_results"),
-                {"batch_id": 0, "flush_no": 0, "results": json.dumps(answers)},
-            )
-        sent = sum(1 for answer in answers if answer["result"] == "sent")
-        return sent, len(answers) - sent
+        return counts[True], counts[False]
 
 
 def is_fourth(message: Message) -> bool:

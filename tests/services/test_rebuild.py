@@ -285,16 +285,15 @@ def test_from_any_state_the_rebuild_gives_what_stood_there(
     assert check(connect)["violations"] == []
 
 
-def test_what_left_doubt_by_a_change_of_its_due_time_stays_due(
-    conn: Conn, connect: Callable[[], Conn]
-) -> None:
+def test_what_a_person_put_back_is_due_again(conn: Conn, connect: Callable[[], Conn]) -> None:
     add_due(conn, 3)
     sweep_all(connect, lambda message, number: ANSWERS["3"])
     conn.execute(
-        "insert into duebook.intent_change (account_id, intent_id, due_at, reason)"
-        " select account_id, intent_id, clock_timestamp(), 'resolved' from duebook.in_doubt"
-        " where intent_id = 1"
+        "select duebook.resolve_in_doubt(array[account_id], array[intent_id], intent_id = 2, null,"
+        " 'person', 'seen in the log', 'ann') from duebook.in_doubt where intent_id in (1, 2)"
     )
+    assert check(connect)["violations"] == []
     lose(conn)
     rebuild(connect, by="ann", apply=True)
-    assert places(conn) == {"due": 1, "in_doubt": 2}
+    assert places(conn) == {"due": 1, "in_doubt": 1, "outcome": 1}
+    assert check(connect)["violations"] == []
