@@ -7064,6 +7064,15 @@ COMMENT ON COLUMN duebook_reports.discrepancies.last_run_id IS 'Newest run that 
 CREATE VIEW duebook_reports.due_health AS
  WITH clock AS (
          SELECT clock_timestamp() AS now
+        ), kind AS (
+         SELECT n.kind,
+            n.channel,
+            n.enabled
+           FROM duebook.intent_kind n
+        UNION ALL
+         SELECT 'hold_expiry'::text,
+            'internal'::text,
+            true
         ), waiting AS (
          SELECT d.kind,
             count(*) AS scheduled,
@@ -7109,7 +7118,7 @@ CREATE VIEW duebook_reports.due_health AS
     round(COALESCE(u.oldest_in_doubt_s, (0)::numeric), 3) AS oldest_in_doubt_s,
     g.paused_until,
     c.now AS read_at
-   FROM ((((((duebook.intent_kind k
+   FROM ((((((kind k
      CROSS JOIN clock c)
      LEFT JOIN waiting w ON ((k.kind = w.kind)))
      LEFT JOIN enqueued e ON ((k.kind = e.kind)))
@@ -7117,7 +7126,7 @@ CREATE VIEW duebook_reports.due_health AS
      LEFT JOIN in_doubt u ON ((k.kind = u.kind)))
      LEFT JOIN duebook.budget g ON (((k.channel = g.channel) AND (c.now < g.paused_until))));
 
-COMMENT ON VIEW duebook_reports.due_health IS 'Is a promise at risk? One row per kind of notice, as of now.';
+COMMENT ON VIEW duebook_reports.due_health IS 'Is a promise at risk? One row per kind of notice, and one for the expiry of holds, as of now.';
 
 COMMENT ON COLUMN duebook_reports.due_health.kind IS 'Kind of notice.';
 

@@ -4,6 +4,20 @@ with clock as (
     select clock_timestamp() as now
 ),
 
+-- What holds expire by is no kind of notice: no file states it.
+kind as (
+    select
+        n.kind,
+        n.channel,
+        n.enabled
+    from duebook.intent_kind as n
+    union all
+    select
+        'hold_expiry',
+        'internal',
+        true
+),
+
 waiting as (
     select
         d.kind,
@@ -63,7 +77,7 @@ select
     round(coalesce(u.oldest_in_doubt_s, 0), 3) as oldest_in_doubt_s,
     g.paused_until,
     c.now as read_at
-from duebook.intent_kind as k
+from kind as k
 cross join clock as c
 left join waiting as w on k.kind = w.kind
 left join enqueued as e on k.kind = e.kind
@@ -71,7 +85,7 @@ left join held as h on k.kind = h.kind
 left join in_doubt as u on k.kind = u.kind
 left join duebook.budget as g on k.channel = g.channel and c.now < g.paused_until;
 comment on view duebook_reports.due_health is
-'Is a promise at risk? One row per kind of notice, as of now.';
+'Is a promise at risk? One row per kind of notice, and one for the expiry of holds, as of now.';
 comment on column duebook_reports.due_health.kind is 'Kind of notice.';
 comment on column duebook_reports.due_health.channel is 'Channel that carries it.';
 comment on column duebook_reports.due_health.enabled is 'Whether changes make notices of this kind.';

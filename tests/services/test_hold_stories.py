@@ -95,6 +95,9 @@ def test_status_says_how_many_are_open_and_that_nobody_sweeps(conn: Conn, connec
     assert document["holds"]["open"] == 1
     assert document["holds"]["unswept"] == 1
     assert document["holds"]["oldest_unswept_s"] >= 3000
+    assert conn.execute(
+        "select kind, channel, scheduled, backlog from duebook_reports.due_health"
+    ).fetchall() == [("hold_expiry", "internal", 2, 1)]
     needs = [need for need in document["needs"] if "hold" in need["what"]]
     assert [need["do"] for need in needs] == [
         "see that the DAG due_sweep runs, or run `duebook sweep`"
