@@ -41,6 +41,7 @@ import psutil  # noqa: E402
 import psycopg  # noqa: E402
 import psycopg.conninfo  # noqa: E402
 import pytest  # noqa: E402
+import structlog  # noqa: E402
 from psycopg import sql  # noqa: E402
 from psycopg.rows import TupleRow  # noqa: E402
 from pydantic import SecretStr  # noqa: E402
@@ -291,7 +292,10 @@ class DuebookCli:
         from duebook import cli
 
         stdout, stderr, code = io.StringIO(), io.StringIO(), 0
-        with pytest.MonkeyPatch.context() as patch:
+        # The command's log lines go where its stderr goes; the tests after it have their own.
+        logs = structlog.get_config()
+        with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as after:
+            after.callback(structlog.configure, **logs)
             for name in [each for each in os.environ if each.startswith("DUEBOOK_")]:
                 patch.delenv(name)
             for name, value in self.environment.items():

@@ -143,7 +143,13 @@ class TestFreeze:
         self, connect: Connect, duebook_cli: DuebookCli
     ) -> None:
         open_it(connect, pauses_sweep=False)
-        for command in (["sweep"], ["reconcile", "--account", "adyen"]):
+        for command in (
+            ["sweep"],
+            ["reconcile", "--account", "adyen"],
+            ["resend", "payment_settled:noop:stripe:p:t1:v1", "--reason", "why"],
+            ["rebuild", "--apply"],
+            ["events"],
+        ):
             done = duebook_cli.in_process(*command)
             assert done.code == 2
             assert "incident relay-down is open" in done.stderr
