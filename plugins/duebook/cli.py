@@ -24,6 +24,7 @@ import typer
 from duebook.commands import (
     calendar,
     delivery,
+    drill,
     holds,
     incidents,
     pauses,
@@ -54,7 +55,7 @@ db_app = typer.Typer(no_args_is_help=True, help="The database Duebook works on."
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(contacts_app, name="contacts")
 app.add_typer(db_app, name="db")
-for area in (calendar, holds, pauses, incidents, delivery, restores, webhooks):
+for area in (calendar, holds, pauses, incidents, delivery, restores, webhooks, drill):
     area.register(app)
 
 INTERRUPTED, UNEXPECTED = 130, 70

@@ -67,4 +67,5 @@ class Session:
 
 def open_session(as_json: bool) -> Session:
     """Settings from the environment; prose goes to stdout, or to stderr beside JSON."""
-    return Session(load_settings(), as_json, Console(stderr=as_json, soft_wrap=False))
+    # Keys hold `:email:`, which is no emoji here.
+    return Session(load_settings(), as_json, Console(stderr=as_json, soft_wrap=False, emoji=False))
