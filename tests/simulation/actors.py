@@ -34,6 +34,7 @@ class Actor(threading.Thread):
         self.wants_stop = False
         self.is_crashed = False
         self.is_endless = False
+        self.blocks = 0
         self.is_waiting_for_io = False
         self.offset = offset
         self.wires: list[Any] = []
@@ -98,6 +99,7 @@ class Actor(threading.Thread):
     def block(self) -> None:
         """Called by the process: what it asked for waits for another one."""
         self.state = "blocked"
+        self.blocks += 1
         self._give_baton()
 
     def take_fault(self) -> Fault | None:

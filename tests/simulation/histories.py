@@ -65,6 +65,13 @@ def _to_send(world: World, which: int) -> None:
         world.move(actor, lambda each: each.is_waiting_for_io != was or each.is_waiting_for_io)
 
 
+def _to_claim(world: World, which: int) -> None:
+    """Up to the next claim, done and not yet committed."""
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        world.move_to_claim(actor)
+
+
 def _to_rest(world: World, which: int) -> None:
     actor = _pick(_sweeps(world), which)
     if actor is not None:
@@ -145,6 +152,31 @@ def _supersede(world: World, which: int) -> None:
     world.ask("supersede", work, lambda answer: world.model.ask_to_end(key, answer != "had_ended"))
 
 
+def _resolve(world: World, which: int) -> None:
+    """A person looks into the provider's log, or guesses, and says how a doubt ends."""
+    doubts = [key for key, at in world.model.standing.items() if at.places == ("in_doubt",)]
+    if not doubts:
+        return
+    key = doubts[which % len(doubts)]
+    knows = which % 4 != 3
+    says_sent = bool(world.model.accepted[key]) is knows
+    if says_sent:
+        world.model.vouch(key)
+    else:
+        # Whoever had it in the air may still be asleep, so right or wrong it may be sent again.
+        world.model.pardon(key)
+    world.ask(
+        "resolve",
+        lambda wire: wire.execute(
+            "select r.done from duebook.intent as i cross join lateral duebook.resolve_in_doubt("
+            " array[i.account_id], array[i.intent_id], %s, null, 'person', 'model', 'model') as r"
+            " where i.operation_key = %s",
+            [says_sent, key],
+        ).fetchone(),
+        lambda answer: None,
+    )
+
+
 def _opt_out(world: World, which: int) -> None:
     _, account = world.key(which)
 
@@ -179,6 +211,16 @@ def _double(world: World) -> None:
 def _miscount(world: World, which: int) -> None:
     """Somebody meddles: a due row forgets how often it was claimed."""
     world.miscount(which)
+
+
+def _break_text(world: World, which: int) -> None:
+    """The notice of one payment can't be written, until somebody mends its currency."""
+    key, _ = world.key(which)
+    world.set_currency("ZZZ", key)
+
+
+def _mend_texts(world: World) -> None:
+    world.set_currency("EUR", None)
 
 
 def _account(world: World, which: int) -> str:
@@ -304,6 +346,7 @@ DEEDS: Final[dict[str, Callable[..., None]]] = {
     "sweep": _sweep,
     "run": _run,
     "to_send": _to_send,
+    "to_claim": _to_claim,
     "to_rest": _to_rest,
     "crash": _crash,
     "stop": _stop,
@@ -313,12 +356,15 @@ DEEDS: Final[dict[str, Callable[..., None]]] = {
     "pass": _pass,
     "answer": _answer,
     "cancel": _cancel,
+    "resolve": _resolve,
     "supersede": _supersede,
     "opt_out": _opt_out,
     "lose_contact": _lose_contact,
     "find_contacts": _find_contacts,
     "double": _double,
     "miscount": _miscount,
+    "break_text": _break_text,
+    "mend_texts": _mend_texts,
     "pause": _pause,
     "resume": _resume,
     "hold": _hold,
@@ -374,6 +420,8 @@ def _scene(dice: random.Random) -> Iterator[Deed]:
         _be_late: 3,
         _wake_first: 2,
         _race: 2,
+        _claim_together: 2,
+        _tell_late: 2,
         _break: 3,
         _meddle: 3,
         _more: 2,
@@ -439,6 +487,34 @@ def _wake_first(dice: random.Random) -> list[Deed]:
     ]
 
 
+def _claim_together(dice: random.Random) -> list[Deed]:
+    """One has claimed and not committed when the next one claims."""
+    return [
+        ("promise", dice.randint(4, 8), -1.0, 7 * 86400.0),
+        ("sweep", _off(dice)),
+        ("to_claim", -1),
+        ("sweep", _off(dice)),
+        ("to_claim", -1),
+        *([("crash", -2)] if dice.random() < 0.3 else [("run", -2, _steps(dice))]),
+        ("run", -1, _steps(dice)),
+    ]
+
+
+def _tell_late(dice: random.Random) -> list[Deed]:
+    """The sleeper tells what was accepted when another one has claimed it again."""
+    return [
+        ("sweep", _off(dice)),
+        *[("to_send", 0)] * dice.randint(1, 3),
+        ("pass", dice.choice((130.0, 1000.0))),
+        ("sweep", _off(dice)),
+        ("to_claim", -1),
+        ("run", -1, dice.choice((1, 2, 3, 8))),
+        ("run", 0, dice.choice((8, 13, 21, 34))),
+        *([("answer", 5)] if dice.random() < 0.3 else []),
+        *([("crash", -1)] if dice.random() < 0.2 else [("to_rest", -1)]),
+    ]
+
+
 def _race(dice: random.Random) -> list[Deed]:
     """Two move in turn, a few steps each."""
     one, other = _which(dice), _which(dice)
@@ -459,10 +535,11 @@ def _break(dice: random.Random) -> list[Deed]:
 
 
 def _meddle(dice: random.Random) -> list[Deed]:
-    word = dice.choice(
-        ("cancel", "cancel", "supersede", "opt_out", "lose_contact", "miscount", "miscount", "stop")
-    )
+    words = "cancel cancel supersede opt_out lose_contact miscount miscount stop break_text"
+    word = dice.choice([*words.split(), "resolve", "resolve"])
     more: list[Deed] = []
+    if word == "break_text":
+        more = [("run", _which(dice), 34), ("mend_texts",), ("pass", 400.0)]
     if word == "lose_contact" and dice.random() < 0.5:
         more = [("run", _which(dice), 34), ("find_contacts",)]
     return [(word, _which(dice)), *more]
@@ -490,7 +567,8 @@ def _reserve(dice: random.Random) -> list[Deed]:
         *([ask] if dice.random() < 0.3 else []),
         ("pass", dice.choice((30.0, 130.0, 1100.0))),
         ("sweep", _off(dice)),
-        ("run", -1, dice.choice((21, 34, 40, 45, 50, 55))),
+        ("to_claim", -1),
+        ("run", -1, dice.choice((0, 1, 2, 3))),
         ask,
         ("run", -1, dice.choice((1, 2, 5))),
         *([("confirm", _which(dice), 1)] if dice.random() < 0.6 else []),

@@ -57,6 +57,7 @@ _EXCLUDES = (
     ({"confirmed"}, {"expired", "reheld", "refund", "cancelled in time"}),
     ({"reheld"}, {"refund", "confirmed"}),
 )
+_IN_TIME = {"confirmed", "cancelled in time", "reheld in time"}
 # Of a daily schedule, with a horizon of seven days.
 WRITTEN_AHEAD = 6
 _CLOCK_TOLERANCE = 20.0
@@ -126,6 +127,9 @@ class Model:
             self.fail(f"hold {name}: {answer} before its end")
         if answer == "cancelled" and now < hold.ends_at - _CLOCK_TOLERANCE:
             hold.answers.add("cancelled in time")
+        at = self.standing.get(f"hold:{name}")
+        if answer == "reheld" and at is not None and at.outcome is None:
+            hold.answers.add("reheld in time")
         hold.answers.add(answer)
         for one, other in _EXCLUDES:
             if one & hold.answers and other & hold.answers:
@@ -184,7 +188,7 @@ class Model:
             self.fail(f"{key}: its outcome and its place differ")
         if at.outcome == "sent" and not self.accepted[key] and key not in self.vouched:
             self.fail(f"{key}: said to be sent, and the provider never took it")
-        if at.outcome == "done" and {"confirmed", "cancelled in time"} & self._answers(key):
+        if at.outcome == "done" and _IN_TIME & self._answers(key):
             self.fail(f"{key}: expired, and its holder was told {sorted(self._answers(key))}")
         if at.known_sent and not self.accepted[key]:
             self.fail(f"{key}: a result says sent, and the provider never took it")

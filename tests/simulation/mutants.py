@@ -139,9 +139,6 @@ OTHERS: Final = (
     _mutant("a cancel that forgets its request", "function:end_waiting_intents",
             re.compile(r"where\s+not g\.has_outcome\s+and not exists"),
             "where false and not exists"),
-    _mutant("a retest that releases what has no contact", "function:retest_held",
-            "when p.cause = 'no_contact' and not exists (",
-            "when p.cause = 'no_contact' and false and not exists ("),
     _mutant("a retest that removes nothing", "function:retest_held",
             "j.verdict in ('due', 'gone')", "j.verdict in ('gone')"),
     _mutant("a sender that never looks at its lease", "python:deliver._WindowOfSends._may_start",
@@ -164,8 +161,6 @@ OTHERS: Final = (
             'self._pauses.get(("kind", row.kind))', "None"),
     _mutant("a cancelled schedule that goes on", "query:pick_schedules",
             "and s.cancelled_at is null", ""),
-    _mutant("a calendar that writes one date and forgets the rest", "query:pick_schedules",
-            "s.next_at <= %(until)s::timestamptz", "s.next_at <= clock_timestamp()"),
 )  # fmt: skip
 
 

@@ -39,6 +39,18 @@ BROKE: dict[str, History] = {
             ("pass", 12000.0),
         ),
     ),
+    "a provider recognises a repeat, and check calls it no second send": History(
+        seed=6,
+        setup=Setup(batch_size=2, window=3, channel="echo", tokens=None, promised=2),
+        deeds=(
+            ("sweep", 0.0),
+            ("to_send", 5),
+            ("pass", 1000.0),
+            ("sweep", -600.0),
+            ("run", 3, 34),
+            ("run", 5, 21),
+        ),
+    ),
 }
 
 

@@ -52,7 +52,7 @@ READS = (
     "read_clock",
 )
 # A history makes intents without reconciliation, and its clock jumps while a sender thinks.
-NOT_LOOKED_AT = ("sent twice", "ledger change", "sum of", "future")
+NOT_LOOKED_AT = ("ledger change", "sum of", "future")
 
 
 Note = Callable[[psycopg.Cursor[Any]], None]
@@ -156,6 +156,7 @@ class World:
         self.end_everybody()
         self.look()
         self.give_contacts()
+        self.set_currency("EUR", None)
         self.resume_all()
         for number, minutes in enumerate((20, 70, 70, 400, 400, 400)):
             before = self.model.standing
@@ -195,6 +196,8 @@ class World:
         report = check(lambda: wire)
         self.pool.give_back(wire)
         for each in report["violations"]:
+            if self.model.pardoned and "sent twice" in each["invariant"]:
+                continue
             if not any(words in each["invariant"] for words in NOT_LOOKED_AT):
                 self.model.fail(f"check: {each['invariant']}: {each['keys']}")
 
@@ -314,26 +317,25 @@ class World:
         assert actor is not None
         actor.seen["claims"] = statement == query("claim_batch")
         if actor.seen["claims"]:
-            return partial(self._see_claim, wire, params)
+            return partial(self._see_claim, wire, params, actor.blocks)
         if statement == query("lock_batch"):
             # The first that a window's transaction reads; what it reads next may know more.
             actor.seen["window"] = self.model.open_window()
         return None
 
-    def _see_claim(self, wire: Wire, params: Any, cursor: psycopg.Cursor[Any]) -> None:
-        """A claim that nobody disturbs takes what is due, up to its limit, and no more."""
+    def _see_claim(self, wire: Wire, params: Any, blocks: int, cursor: psycopg.Cursor[Any]) -> None:
+        """A claim takes what is due and nobody holds, up to its limit, and no more."""
         row = cursor.fetchone()
         cursor.scroll(0, mode="absolute")
         if wire.actor is not None and row is not None and row[0] is not None:
             wire.actor.seen["has_claimed"] = True
             wire.actor.seen["lease_ends"] = self.clock + LEASE.total_seconds()
-        disturbed = any(each is not wire.actor and not each.is_idle for each in self.actors)
-        if row is None or disturbed or self.setup.tokens is not None or params["alone"]:
+        if row is None or self.setup.tokens is not None or params["alone"]:
             return
-        # The claim is not committed yet: this still shows what was there for it.
-        waiting = self.conn.execute(
+        # The claim is not committed yet, so what it took is locked; so is what others hold.
+        left = self.conn.execute(
             """
-            select count(*)
+            select d.intent_id
             from duebook.due as d
             inner join pg_stat_activity as s on s.pid = %(pid)s
             where d.channel = %(channel)s and d.due_at <= s.xact_start and d.suspicions < 2
@@ -341,32 +343,40 @@ class World:
                 select from duebook.budget as b
                 where b.channel = d.channel and b.paused_until > s.xact_start
             )
+            for update of d skip locked
             """,
             {"pid": wire.pgconn.backend_pid, "channel": params["channel"]},
-        ).fetchone()
-        assert waiting is not None
+        ).fetchall()
         moved, limit = row[1] + row[2], params["batch_size"]
-        if not min(limit, waiting[0]) <= moved <= limit:
-            self.model.fail(f"a claim of {limit} took {moved} of {waiting[0]} that were due")
+        # While it waited (for the first cursor of a channel) others may have let go of some.
+        has_waited = wire.actor is not None and wire.actor.blocks > blocks
+        if moved > limit or (left and moved < limit and not (has_waited and moved)):
+            self.model.fail(f"a claim of {limit} took {moved} and left {len(left)} that were due")
 
     def _watch_flush(self, conn: Wire, flush: Flush) -> Flushed:
         actor = conn.actor
         assert actor is not None
+        began = self.clock
         flushed = apply_flush(conn, flush)
         if self.doubles_next_flush:
             self.doubles_next_flush = False
             again = apply_flush(conn, flush)
             if flushed.window is not None:
                 flushed = again
-        self._see_flush(actor, flush, flushed)
+        self._see_flush(actor, flush, flushed, is_at_once=self.clock == began)
         return flushed
 
-    def _see_flush(self, actor: Actor, flush: Flush, flushed: Flushed) -> None:
+    def _see_flush(self, actor: Actor, flush: Flush, flushed: Flushed, *, is_at_once: bool) -> None:
         lease_ends = actor.seen.get("lease_ends", 0.0)
         if flushed.window is not None:
             lease_left = flushed.window.lease_left
             actor.seen["lease_ends"] = self.clock + lease_left.total_seconds()
-            if flush.renews and lease_left < min(LEASE, flushed.window.age_left) - _TOLERANCE:
+            # A flush whose answer was lost may be repeated when some of its lease is over.
+            if (
+                is_at_once
+                and flush.renews
+                and lease_left < min(LEASE, flushed.window.age_left) - _TOLERANCE
+            ):
                 self.model.fail(f"a lease was renewed to {lease_left}")
         keys = {"id": flush.batch_id, "token": flush.token}
         row = self.conn.execute(
@@ -443,17 +453,16 @@ class World:
             [which],
         )
 
+    def move_to_claim(self, actor: Actor) -> bool:
+        """Let a process go on until it has claimed, and is about to commit that."""
+        actor.seen["has_claimed"] = False
+        self.move(actor, lambda each: bool(each.seen.get("has_claimed")))
+        return actor.state == "ready" and bool(actor.seen.get("has_claimed"))
+
     def fail_over_at_claim(self, actor: Actor) -> None:
         """Let a process go on until it commits a claim, and lose that."""
-
-        def stop(each: Actor) -> bool:
-            return bool(each.seen.get("has_claimed"))
-
-        actor.seen["has_claimed"] = False
-        self.move(actor, stop)
-        if actor.state == "ready" and actor.seen.get("has_claimed"):
+        if self.move_to_claim(actor):
             actor.fault = "fail_over"
-            actor.seen["has_claimed"] = False
             self.move(actor, actors.after(1))
             actor.fault = None
 
@@ -474,6 +483,15 @@ class World:
             raise ViolationError("some processes wait for each other for ever")
         self.conn.execute("select sim.pass(%s)", [by])
         self.clock += by.total_seconds()
+
+    def set_currency(self, currency: str, key: str | None) -> None:
+        """What the payment of a key (None: each) is said to be in; a notice needs a known one."""
+        self.conn.execute(
+            "update duebook.ledger_change as c set currency = %(currency)s"
+            " where %(key)s::text is null or c.change_id = ("
+            " select i.change_id from duebook.intent as i where i.operation_key = %(key)s)",
+            {"currency": currency, "key": key},
+        )
 
     def resume_all(self) -> None:
         """Nothing is paused any more."""

@@ -167,4 +167,13 @@ where e.action in ('refuse_second_result', 'drop_duplicate_due', 'leave_intent')
 union all
 select 'dismantle_batch'
 from duebook.batch_ended as e
-where e.how = 'dismantled';
+where e.how = 'dismantled'
+union all
+select 'oversell'
+from duebook.hold_resource as r
+where r.capacity < (
+    select sum(h.quantity) from duebook.hold as h
+    where
+        h.resource = r.resource
+        and duebook.hold_state(h, clock_timestamp()) in ('open', 'confirmed', 'reheld')
+);

@@ -1,11 +1,18 @@
 -- name: find_keys_sent_twice
--- No key is accepted twice by a channel, whichever attempts did it.
+-- No key is accepted twice by a channel, whichever attempts did it. A repeat made while the channel
+-- still recognises it (safe_retry_until) is accepted and sends nothing: that is no second time.
 select
     r.account_id,
     i.operation_key
 from duebook.attempt_result as r
 inner join duebook.intent as i on r.account_id = i.account_id and r.intent_id = i.intent_id
-where r.result = 'sent'
+left join duebook.attempt as a
+    on
+        r.account_id = a.account_id
+        and r.intent_id = a.intent_id
+        and r.attempt_no = a.attempt_no
+        and r.finished_at < a.safe_retry_until
+where r.result = 'sent' and a.attempt_no is null
 group by r.account_id, i.operation_key
 having count(*) > 1
 order by r.account_id, i.operation_key
