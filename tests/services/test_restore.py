@@ -76,7 +76,9 @@ class House:
             wait_for(
                 lambda: (
                     not conn.execute(
-                        "select pg_terminate_backend(pid) from pg_stat_activity where datname = %s",
+                        # An autovacuum worker goes by itself, and is not ours to end.
+                        "select pg_terminate_backend(pid) from pg_stat_activity"
+                        " where datname = %s and backend_type = 'client backend'",
                         [name],
                     ).fetchall()
                 ),

@@ -135,8 +135,8 @@ class Flush:
     """One flush. Opens the window [start, mark), or keeps the mark, or closes the batch.
 
     `release_from`: on closing, the first position that was never tried. `unsent`: messages whose
-    tokens go back to the budget. `catch_up` completes the facts of a window's missed intents, in the
-    transaction that opens it.
+    tokens go back to the budget. `catch_up` completes the facts of a window's missed intents, in
+    the transaction that opens it.
     """
 
     batch_id: int
