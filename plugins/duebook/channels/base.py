@@ -138,6 +138,15 @@ class Channel(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A message that was tried, if at all, between two instants."""
+
+    message_id: str
+    tried_from: datetime
+    tried_until: datetime
+
+
 class LookUp(Protocol):
     """Who can be asked later what became of a message: a provider's API, a relay's log.
 
@@ -147,13 +156,11 @@ class LookUp(Protocol):
     @property
     def known_within(self) -> timedelta: ...
 
-    async def look_up(
-        self, message_ids: Sequence[str], *, tried_from: datetime, tried_until: datetime
-    ) -> Sequence[Known]:
+    async def look_up(self, tried: Sequence[Tried]) -> Sequence[Known]:
         """What is known of each message, in order.
 
         `accepted` is certain. `not_known` is said only where the provider would know of a message
-        that was tried between the two instants. Anything else is `cannot_tell`; never raises for
+        that was tried between its two instants. Anything else is `cannot_tell`; never raises for
         what a provider does.
         """
         ...

@@ -48,6 +48,7 @@ class RelayLog:
         self._count += 1
         queue_id = f"D{self._count:09X}"
         self.write("cleanup", f"{queue_id}: message-id={message_id}")
+        self.write("qmgr", f"{queue_id}: from=<>, size=1, nrcpt=1 (queue active)")
         return queue_id
 
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import psycopg
 
-from duebook.channels.base import Known, LookUp, message_id_for
+from duebook.channels.base import Known, LookUp, Tried, message_id_for
 from duebook.db.connect import Connect
 from duebook.db.sql import query
 
-_AT_ONCE: Final = 500
+_AT_ONCE: Final = 5000
 _ACTOR: Final = "look_up"
 _HOW: Final = "looked_up"
 _FIRST = (datetime(1970, 1, 1, tzinfo=UTC), "", 0)
@@ -98,9 +98,7 @@ async def _ask(
     look_up: LookUp, rows: Sequence[tuple[Any, ...]], mail_sender: str | None
 ) -> Sequence[Known]:
     return await look_up.look_up(
-        [message_id_for(row[0], row[2], mail_sender) for row in rows],
-        tried_from=min(row[3] for row in rows),
-        tried_until=max(row[4] for row in rows),
+        [Tried(message_id_for(row[0], row[2], mail_sender), row[3], row[4]) for row in rows]
     )
 
 
