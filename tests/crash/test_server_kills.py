@@ -138,13 +138,14 @@ def mailing(home: Path, folder: Path, size: Size) -> Iterator[Mailing]:
 def kill_and_kill_again(mail: Mailing) -> int:
     """Kill the server every so often, and now and then a sender; returns how many servers died."""
     size, began, kills = mail.size, time.monotonic(), 0
-    sender_dies_after = max(1, int(size.lasting / size.every / (size.kills_of_senders + 1)))
-    pace = threading.Event()
-    while time.monotonic() - began < size.lasting:
-        pace.wait(size.every)
+    pace, killed_at = threading.Event(), began
+    while (passed := time.monotonic() - began) < size.lasting:
+        # From kill to kill; a start that takes long leaves the senders a moment all the same.
+        pace.wait(max(1.0, killed_at + size.every - time.monotonic()))
+        killed_at = time.monotonic()
         mail.kill_server()
         kills += 1
-        if kills % sender_dies_after == 0 and len(mail.dead) < size.kills_of_senders:
+        if passed > size.lasting * (len(mail.dead) + 1) / (size.kills_of_senders + 1):
             mail.kill_sender()
     return kills
 

@@ -34,6 +34,7 @@ class Actor(threading.Thread):
         self.wants_stop = False
         self.is_crashed = False
         self.is_endless = False
+        self.statement: Any = None
         self.blocks = 0
         self.is_waiting_for_io = False
         self.offset = offset

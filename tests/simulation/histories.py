@@ -72,6 +72,12 @@ def _to_claim(world: World, which: int) -> None:
         world.move_to_claim(actor)
 
 
+def _to_statement(world: World, which: int, name: str) -> None:
+    actor = _pick(_sweeps(world), which)
+    if actor is not None:
+        world.move_to_statement(actor, name)
+
+
 def _to_rest(world: World, which: int) -> None:
     actor = _pick(_sweeps(world), which)
     if actor is not None:
@@ -347,6 +353,7 @@ DEEDS: Final[dict[str, Callable[..., None]]] = {
     "run": _run,
     "to_send": _to_send,
     "to_claim": _to_claim,
+    "to_statement": _to_statement,
     "to_rest": _to_rest,
     "crash": _crash,
     "stop": _stop,
@@ -389,6 +396,17 @@ def _pick(among: Sequence[Actor], which: int) -> Actor | None:
 
 # ---- drawing ----------------------------------------------------------------------------------
 
+STATEMENTS = (
+    "claim_batch",
+    "lock_batch",
+    "advance_batch",
+    "close_batch",
+    "rescue_batches",
+    "retest_held",
+    "expire_due",
+    "write_occurrences",
+    "finish_internal_batch",
+)
 _LAPSES = (30.0, 130.0, 130.0, 1000.0, 1000.0, 8000.0, 12000.0)
 
 
@@ -419,6 +437,7 @@ def _scene(dice: random.Random) -> Iterator[Deed]:
         _die: 3,
         _be_late: 3,
         _wake_first: 2,
+        _die_at: 3,
         _race: 2,
         _claim_together: 2,
         _tell_late: 2,
@@ -455,6 +474,28 @@ def _die(dice: random.Random) -> list[Deed]:
     to = ("to_send", which) if dice.random() < 0.6 else ("run", which, _steps(dice))
     again = [to] * dice.randint(1, 3)
     return [*again, ("crash", which), ("pass", dice.choice(_LAPSES)), ("sweep", _off(dice))]
+
+
+def _die_at(dice: random.Random) -> list[Deed]:
+    """A sweep dies at one of its statements: before it, after it, or once it is committed."""
+    name = dice.choice(STATEMENTS)
+    before: list[Deed] = []
+    if name in ("rescue_batches", "retest_held"):
+        before = [("to_send", -1), ("crash", -1), ("pass", 1000.0)]
+    if name == "write_occurrences":
+        before = [("schedule", _which(dice), 100.0)]
+    if name == "finish_internal_batch":
+        before = [("hold", _which(dice), 60.0), ("pass", 130.0)]
+    return [
+        ("promise", dice.randint(1, 4), -1.0, 7 * 86400.0),
+        *before,
+        ("sweep", _off(dice)),
+        ("to_statement", -1, name),
+        ("run", -1, dice.randint(0, 3)),
+        ("crash", -1),
+        ("pass", dice.choice(_LAPSES)),
+        ("sweep", _off(dice)),
+    ]
 
 
 def _be_late(dice: random.Random) -> list[Deed]:

@@ -82,9 +82,10 @@ class SimulatedChannel:
         actor = current()
         assert actor is not None
         self.before_send(message.operation_key)
-        actor.is_waiting_for_io = True
+        actor.is_waiting_for_io, actor.seen["is_answered"] = True, False
         actor.step()
         result = self.provider.answer(message)
+        actor.seen["is_answered"] = True
         actor.step()
         actor.is_waiting_for_io = False
         return result

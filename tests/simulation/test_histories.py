@@ -16,6 +16,23 @@ from tests.simulation.world import Setup, World
 pytestmark = pytest.mark.slow
 
 FEW, MANY, PARTS = 250, 10_000, 8
+# Where processes must have died in them: the crash matrix of a queue, each point of it.
+MATRIX = {
+    "claim_batch, before its commit",
+    "claim_batch, and nothing open",
+    "lock_batch, before its commit",
+    "read_window_facts, before its commit",
+    "before the provider",
+    "after the provider",
+    "advance_batch, before its commit",
+    "close_batch, before its commit",
+    "rescue_batches, before its commit",
+    "retest_held, before its commit",
+    "expire_due, before its commit",
+    "pick_schedules, before its commit",
+    "finish_internal_batch, before its commit",
+    "finish_internal_batch, and nothing open",
+}
 # The shortest form of each history that once broke something.
 BROKE: dict[str, History] = {
     "an answer comes late while a repeat is in a batch that dies": History(
@@ -71,6 +88,7 @@ def test_what_broke_once_holds(world: World, history: History) -> None:
 def test_no_history_breaks_a_promise(world: World) -> None:
     chosen = os.environ.get("DUEBOOK_HISTORY")
     play_all(world, [int(chosen)] if chosen else range(FEW))
+    assert chosen or world.crashes.keys() >= MATRIX
 
 
 @pytest.mark.prove

@@ -25,6 +25,16 @@ _LOOK_AGAIN_MS = 5
 LOST = "the connection is lost"
 
 
+class NotingCursor(psycopg.Cursor[Any]):
+    """Says which statement its process is at."""
+
+    def execute(self, query: Any, *arguments: Any, **named: Any) -> Any:
+        wire = self.connection
+        if isinstance(wire, Wire) and wire.actor is not None:
+            wire.actor.statement = query
+        return super().execute(query, *arguments, **named)
+
+
 class Wire(psycopg.Connection[Any]):
     """A connection of one process; `pool` gets it back, cleaned, when it is closed."""
 
@@ -195,7 +205,9 @@ def open_wire(url: str) -> Wire:
         r" -c default_transaction_isolation=read\ committed -c jit=off"
         " -c application_name=duebook-simulation"
     )
-    wire = Wire.connect(dsn, password=password, options=options, autocommit=True)
+    wire = Wire.connect(
+        dsn, password=password, options=options, autocommit=True, cursor_factory=NotingCursor
+    )
     return wire
 
 

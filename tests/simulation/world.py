@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import psycopg
 import pytest
 
 from duebook.channels.base import Channel
+from duebook.db import sql
 from duebook.db.sql import query
 from duebook.errors import UnavailableError
 from duebook.services import deliver
@@ -79,7 +81,8 @@ class World:
         self.pool.reads = frozenset(query(name) for name in READS)
         self.conn = self.pool.connect(None)
         self.conn.execute((Path(__file__).parent / "world.sql").read_text())
-        self.people = random.Random(0)
+        self.names: dict[Any, str] = {text: name for name, text in sql._queries().items()}
+        self.crashes: Counter[str] = Counter()
         self.begin(Setup(4, 2, "noop", None, 1))
 
     def close(self) -> None:
@@ -260,9 +263,22 @@ class World:
     def crash(self, actor: Actor) -> None:
         """End one process where it stands."""
         if actor.state != "done":
+            self.crashes[self.point_of(actor)] += 1
             actor.crash()
             for wire in list(actor.wires):
                 wire.close()
+
+    def point_of(self, actor: Actor) -> str:
+        """Where a process stands: at the provider, or at which statement of the product's."""
+        if actor.is_waiting_for_io:
+            return "after the provider" if actor.seen.get("is_answered") else "before the provider"
+        name = self.names.get(actor.statement, "other")
+        return f"{name}, {'before its commit' if not actor.is_idle else 'and nothing open'}"
+
+    def move_to_statement(self, actor: Actor, name: str) -> None:
+        """Let a process go on until it is about to execute one of the product's statements."""
+        actor.statement = None
+        self.move(actor, lambda each: each.statement == query(name))
 
     def _settle(self) -> None:
         blocked = [actor for actor in self.actors if actor.state == "blocked"]
