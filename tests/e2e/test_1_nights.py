@@ -18,7 +18,7 @@ def test_a_new_airflow_has_its_night_paused_and_says_so(house: House) -> None:
         assert api.import_errors() == {}
         assert api.dags().items() >= {SWEEP: False, NIGHT: True}.items()
     status = house.cli("status", "--json").json
-    assert status["dags"] == {SWEEP: False, NIGHT: True}
+    assert status["dags"].items() >= {SWEEP: False, NIGHT: True}.items()
     assert any(f"{NIGHT} is paused" in need["what"] for need in status["needs"])
     doctor = house.cli("doctor", "--json")
     assert doctor.code == 1
