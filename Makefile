@@ -54,6 +54,10 @@ lock: $(READY) ## Make requirements/*.lock again from pyproject.toml (UPGRADE=1:
 demo: $(READY) ## Two nights end to end on the real Airflow, then everything is stopped
 	@$(BIN)/duebook demo
 
+.PHONY: drill
+drill: $(READY) ## An outage and the way back, in a database of its own; every key is compared
+	@$(BIN)/duebook drill
+
 .PHONY: up
 up: $(READY) ## Start PostgreSQL and Airflow on loopback; prints the address and the login
 	@$(BIN)/duebook up

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import io
+import logging
+import tempfile
+from pathlib import Path
+from typing import IO, Annotated, Any, Final, cast
 
 import typer
 from rich import box
@@ -10,6 +14,21 @@ from rich.console import Console
 from rich.table import Table
 
 from duebook.session import AsJson, open_session
+
+log = logging.getLogger("duebook.drill")
+
+_LOG_WIDTH: Final = 140
+_COUNTS: Final = (
+    "lost",
+    "doubled",
+    "in_doubt",
+    "holds_expired",
+    "reminders_sent",
+    "explained",
+    "keys",
+    "catch_up",
+    "seconds",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +49,52 @@ def drill(
     document = run_drill(session.settings, session.console, keep=keep)
     session.show(document, render_drill)
     raise typer.Exit(0 if document["ok"] else 1)
+
+
+def run_in_task() -> dict[str, Any]:
+    """The drill as a task of Airflow: its lines go to the task's log, its counts are returned.
+
+    Fails the task where a key is not as expected.
+    """
+    from duebook.airflow.failures import one_clear_line
+
+    with one_clear_line():
+        return _run_logged()
+
+
+def _run_logged() -> dict[str, Any]:
+    from pydantic import SecretStr
+
+    from duebook.airflow.hooks import database_url_from_connection
+    from duebook.drill.place import DrillError
+    from duebook.drill.run import run_drill
+    from duebook.settings import load_settings
+
+    settings = load_settings()
+    url = SecretStr(database_url_from_connection(settings.airflow_connection))
+    console = Console(
+        file=cast("IO[str]", _LogLines()), width=_LOG_WIDTH, no_color=True, emoji=False
+    )
+    with tempfile.TemporaryDirectory(prefix="duebook-drill-") as home:
+        own = settings.model_copy(update={"home": Path(home), "database_url": url})
+        document = run_drill(own, console)
+    render_drill(document, console)
+    if not document["ok"]:
+        raise DrillError("not every key is as expected: see the table above")
+    return {name: document[name] for name in _COUNTS}
+
+
+class _LogLines(io.TextIOBase):
+    """What is printed becomes lines of the log."""
+
+    def __init__(self) -> None:
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            log.info("%s", line.rstrip())
+        return len(text)
 
 
 def render_drill(document: dict[str, Any], console: Console) -> None:
@@ -58,7 +123,18 @@ def render_drill(document: dict[str, Any], console: Console) -> None:
     _say(
         console,
         f"{document['lost']} lost, {document['doubled']} doubled, {document['in_doubt']} in doubt; "
-        f"{document['explained']} of {document['keys']} keys explained; {document['seconds']} s",
+        f"{document['holds_expired']} holds expired, {document['reminders_sent']} reminders sent",
+    )
+    _say(
+        console,
+        f"sender tasks handed over twice: {document['tasks_twice']}; flushes delivered twice: "
+        f"{document['flushes_twice']}; check: {len(document['violations']) or 'no'} violations",
+    )
+    right = document["keys"] - len(document["wrong"])
+    _say(
+        console,
+        f"{right} of {document['keys']} keys as expected, {document['explained']} explained, in "
+        f"{document['seconds']} s",
     )
 
 

@@ -17,13 +17,13 @@ from duebook.channels.base import message_id_for
 
 HOLDS: Final = "holds that ended while the sweep was paused"
 REMINDERS: Final = "weekly reminders that came due meanwhile"
-GAP_REMINDERS: Final = "weekly reminders in a DST gap, gap = later"
-OLD: Final = "a notice seven days old, its window ten days"
-RETRY: Final = "a notice put off by 451, settled before its retry"
+GAP_REMINDERS: Final = "of them in a DST gap, gap = later"
+OLD: Final = "seven days old, its window ten days"
+RETRY: Final = "put off by 451, settled before its retry"
 WEBHOOKS: Final = "settled, as webhooks told: one of them twice"
 SETTLED: Final = "settlement notices of the night"
-DOUBT_FOUND: Final = "in the window of a killed worker, found in the relay's log"
-DOUBT_NOT_FOUND: Final = "in the window of a killed worker, not in the relay's log"
+DOUBT_FOUND: Final = "unknown by a worker's death, in the relay's log"
+DOUBT_NOT_FOUND: Final = "unknown by a worker's death, not in its log"
 GROUPS: Final = (
     HOLDS,
     REMINDERS,

@@ -26,7 +26,7 @@ from duebook.db.embedded import EmbeddedServer
 from duebook.db.migrate import migrate
 from duebook.db.sql import query
 from duebook.drill import provider, relay
-from duebook.errors import DuebookError, RefusedError, UnavailableError
+from duebook.errors import DuebookError, UnavailableError
 from duebook.services.apply import apply_config
 from duebook.settings import Settings
 
@@ -145,8 +145,8 @@ def prepared(
 ) -> Iterator[Place]:
     """A place with everything in it; removed at the end, but with `keep`.
 
-    The database is made beside that of DUEBOOK_DATABASE_URL, and without one on an embedded server
-    of its own. Raises RefusedError where the login may not make one.
+    The database is made beside that of DUEBOOK_DATABASE_URL; without one, or where that login may
+    make none, on an embedded server of its own.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="drill-", dir=settings.home))
@@ -182,7 +182,8 @@ def _bare_environment(folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _database(settings: Settings, folder: Path, *, keep: bool) -> Iterator[str]:
-    if settings.database_url is None:
+    made = None if settings.database_url is None else _create_beside(settings.database_url)
+    if made is None:
         server = EmbeddedServer(folder)
         try:
             server.start()
@@ -191,24 +192,25 @@ def _database(settings: Settings, folder: Path, *, keep: bool) -> Iterator[str]:
             if not keep:
                 server.destroy()
         return
-    url = settings.database_url.get_secret_value()
-    with connect_url(url, autocommit=True) as conn:
-        name, statement = conn.execute(query("build_drill_database")).fetchall()[0]
-        try:
-            conn.execute(statement)
-        except psycopg.errors.InsufficientPrivilege:
-            raise RefusedError(
-                "the login of DUEBOOK_DATABASE_URL may not make a database for the drill: grant it "
-                "createdb, or unset the variable to use an embedded server"
-            ) from None
+    url, name = made
     try:
         yield psycopg.conninfo.make_conninfo(url, dbname=name)
     finally:
         if not keep:
             with connect_url(url, autocommit=True) as conn:
-                conn.execute(
-                    conn.execute(query("build_drill_drop"), {"name": name}).fetchall()[0][0]
-                )
+                for (statement,) in conn.execute(query("build_drill_drop"), {"name": name}):
+                    conn.execute(statement)
+
+
+def _create_beside(url: SecretStr) -> tuple[str, str] | None:
+    """Make a database on the server of `url`; returns that and its name, None where it may not."""
+    with connect_url(url.get_secret_value(), autocommit=True) as conn:
+        name, statement = conn.execute(query("build_drill_database")).fetchall()[0]
+        try:
+            conn.execute(statement)
+        except psycopg.errors.InsufficientPrivilege:
+            return None
+    return url.get_secret_value(), name
 
 
 def _make_place(

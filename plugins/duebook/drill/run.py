@@ -103,8 +103,7 @@ def run_drill(settings: Settings, console: Console, *, keep: bool = False) -> di
     """Run it in a database of its own, which `keep` leaves there.
 
     Returns the document of `duebook drill --json`; `ok` says whether every key is as expected.
-    Raises DrillError when a step did not come to what it is to show, RefusedError when the database
-    can't be made.
+    Raises DrillError when a step did not come to what it is to show.
     """
     started = time.monotonic()
     with drilled(settings, console, keep=keep) as (drill, report):
