@@ -12,6 +12,8 @@ from airflow.sdk import dag, task
 @dag(
     schedule=None,
     catchup=False,
+    # A run of a paused DAG would wait; nothing but a person starts one here.
+    is_paused_upon_creation=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(minutes=20),
     tags=["duebook", "recovery"],

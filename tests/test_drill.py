@@ -86,14 +86,21 @@ def assert_broken_as_done(verdict: Verdict) -> None:
 @pytest.mark.prove
 @pytest.mark.crash
 @pytest.mark.timeout(400)
-def test_the_command_says_it_with_its_exit_code(
+def test_the_command_leaves_a_database_to_look_at_where_asked(
     duebook_cli: DuebookCli, settings: Settings
 ) -> None:
-    done = duebook_cli("drill", "--json")
+    killed = settings.home / "drill-4194303-left"
+    killed.mkdir(parents=True)
+    done = duebook_cli("drill", "--keep", "--json")
     document = done.json
     assert done.code == 0, document["wrong"]
     assert (document["lost"], document["doubled"], document["in_doubt"]) == (0, 0, 0)
-    assert databases(settings) == 0
+    assert not killed.exists()
+    assert (Path(document["home"]) / "mail.log").exists()
+    assert databases(settings) == 1
+    assert settings.database_url is not None
+    with psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as conn:
+        conn.execute(f"drop database {document['database']} with (force)")
 
 
 def databases(settings: Settings) -> int:

@@ -136,6 +136,8 @@ def render_drill(document: dict[str, Any], console: Console) -> None:
         f"{right} of {document['keys']} keys as expected, {document['explained']} explained, in "
         f"{document['seconds']} s",
     )
+    if "home" in document:
+        _say(console, f"kept: {document['home']}, database {document['database']}")
 
 
 def _say(console: Console, text: str) -> None:

@@ -67,6 +67,18 @@ class Expected:
         """How often the receiving side is to have got it."""
         return int(self.result == "sent")
 
+    def to_json(self) -> dict[str, Any]:
+        """What is expected, as `duebook drill --json` has it."""
+        return {
+            "group": self.group,
+            "account_id": self.account_id,
+            "operation_key": self.operation_key,
+            "result": self.result,
+            "reason": self.reason,
+            "due_at": None if self.due_at is None else _instant(self.due_at),
+            "received": self.mails,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Wrong:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import psycopg
 import psycopg.conninfo
 from psycopg.rows import dict_row
@@ -34,6 +35,8 @@ ENVIRONMENT: Final = "drill"
 OPERATOR: Final = "drill"
 WEBHOOK_SECRET: Final = "whsec_drill"  # noqa: S105  of a receiver that lives for a minute
 ENDPOINT: Final = "shop"
+_PREFIX: Final = "drill-"
+_KEPT: Final = "kept"
 PROCESS_LOG: Final = "processes.log"
 _TEMPLATE: Final = Path(__file__).with_name("duebook.toml")
 _PACKAGES: Final = Path(__file__).resolve().parents[2]
@@ -71,6 +74,12 @@ class Place:
     def connection(self, conn_id: str) -> ConnectionSpec | None:
         """An Airflow connection as the drill's processes know it."""
         return connection_from_environment(conn_id, self.environment)
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        with self.connect() as conn:
+            return conn.info.dbname
 
     @property
     def zones(self) -> Path:
@@ -149,7 +158,10 @@ def prepared(
     make none, on an embedded server of its own.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="drill-", dir=settings.home))
+    _clear_leftovers(settings.home)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=settings.home))
+    if keep:
+        (folder / _KEPT).touch()
     base = _bare_environment(folder)
     log = folder / "mail.log"
     mail = start_process(folder, base, "duebook.drill.relay", str(log), *put_off)
@@ -165,6 +177,15 @@ def prepared(
     finally:
         end_process(mail)
         if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _clear_leftovers(home: Path) -> None:
+    """Remove what killed drills have left, a server that still runs included; not what was kept."""
+    for folder in home.glob(f"{_PREFIX}*-*"):
+        pid = folder.name.removeprefix(_PREFIX).split("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)) and not (folder / _KEPT).exists():
+            EmbeddedServer(folder).destroy()
             shutil.rmtree(folder, ignore_errors=True)
 
 

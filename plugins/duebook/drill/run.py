@@ -41,7 +41,8 @@ _DOOMED_CLAIM: Final = 12
 _DOOMED_BATCH: Final = 40
 _WINDOW: Final = 16
 _DIES_AFTER: Final = _WINDOW + 6
-_MOST_TICKS: Final = 12
+_MOST_TICKS: Final = 30
+_SHORTEST_TICK_S: Final = 1.0
 _PATIENCE_S: Final = 120.0
 _POLL_S: Final = 0.1
 
@@ -111,6 +112,7 @@ def run_drill(settings: Settings, console: Console, *, keep: bool = False) -> di
     document["seconds"] = round(time.monotonic() - started, 1)
     if keep:
         document["home"] = str(drill.place.folder)
+        document["database"] = drill.place.database
     return document
 
 
@@ -283,7 +285,7 @@ def night(drill: Drill) -> None:
         wait_s = drill.clock()["next_due_s"]
         if wait_s is None or wait_s > _PATIENCE_S:
             break
-        time.sleep(max(0.0, wait_s))
+        time.sleep(max(_SHORTEST_TICK_S, wait_s))
 
 
 def look_up(drill: Drill, doubtful: Sequence[dict[str, Any]]) -> None:
@@ -335,6 +337,7 @@ def conclude(drill: Drill, report: dict[str, Any]) -> dict[str, Any]:
         "tasks_twice": drill.tasks_twice,
         "flushes_twice": drill.flushes_twice,
         "table": [line.to_json() for line in verdict.lines],
+        "expected": [one.to_json() for one in drill.table],
         "wrong": [each.to_json() for each in verdict.wrong],
         "violations": violations,
         "untold": untold,
