@@ -2478,7 +2478,7 @@ begin
     if p_zone = 'UTC' then
         return true;
     end if;
-    if p_zone ~ '^[A-Za-z_]+(/[A-Za-z_-]+)+$' then
+    if p_zone ~ '^[A-Z][a-z]+(/[A-Z][a-z]+(_[A-Z][a-z]+)*)+$' then
         return (timestamp '2000-01-01 00:00' at time zone p_zone) is not null;
     end if;
     return exists (select from pg_catalog.pg_timezone_names as z where z.name = p_zone);
@@ -4099,7 +4099,7 @@ $$;
 
 COMMENT ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) IS 'Rescues at most p_most batches whose lease has lapsed; p_window is the largest window of sends. One row per batch.';
 
-CREATE FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) RETURNS text
+CREATE FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text, p_number integer DEFAULT NULL::integer) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
     AS $$
@@ -4137,6 +4137,13 @@ begin
         and pg_catalog.substr(
             i.operation_key, pg_catalog.strpos(pg_catalog.substr(i.operation_key, 8), ':') + 8
         ) = p_operation_key;
+    if p_number between 1 and v_count - 1 then
+        return 'resend:' || p_number || ':' || p_operation_key;
+    end if;
+    if p_number <> v_count then
+        raise exception 'the next repeat of this key is number %', v_count
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
     v_key := case when v_count > 1 then 'resend:' || (v_count - 1) || ':' else '' end
         || p_operation_key;
     if not exists (
@@ -4170,16 +4177,19 @@ begin
     values (
         p_account_id, v_intent_id, v_now, v_intent.kind, v_intent.channel, v_now + v_give_up_after
     );
+    -- In the story of both keys.
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
-    values (
-        p_by, 'resend_intent', p_account_id, p_operation_key,
-        pg_catalog.jsonb_build_object('reason', p_reason, 'new_key', v_key)
-    );
+    select
+        p_by, 'resend_intent', p_account_id, s.subject,
+        pg_catalog.jsonb_build_object(
+            'reason', p_reason, 'first_key', p_operation_key, 'new_key', v_key
+        )
+    from unnest(array[p_operation_key, v_key]) as s (subject);
     return v_key;
 end;
 $$;
 
-COMMENT ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) IS 'Promises once more what has ended, under a key of its own, due now. Returns the new key.';
+COMMENT ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text, p_number integer) IS 'Promises once more what has ended, under a key of its own, due now. Returns the new key.';
 
 CREATE FUNCTION duebook.resolve_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_accepted boolean, p_not_before timestamp with time zone, p_how text, p_why text, p_by text) RETURNS TABLE(account_id text, intent_id bigint, done text)
     LANGUAGE plpgsql
@@ -4635,8 +4645,9 @@ END),
     CONSTRAINT schedule_is_valid CHECK (((char_length(schedule) >= 1) AND (char_length(schedule) <= 200))),
     CONSTRAINT schedule_max_is_positive CHECK ((max_occurrences > 0)),
     CONSTRAINT schedule_spread_is_positive CHECK ((spread_per_minute > 0)),
-    CONSTRAINT schedule_window_is_two_sweeps CHECK ((catch_up_window >= '00:02:00'::interval)),
+    CONSTRAINT schedule_window_is_two_sweeps CHECK (((catch_up_window >= '00:02:00'::interval) AND (catch_up_window <= '100 years'::interval))),
     CONSTRAINT shift_has_a_calendar CHECK (((business_shift = 'none'::text) = (holiday_calendar IS NULL))),
+    CONSTRAINT wall_time_is_of_the_day CHECK ((wall_time < '24:00:00'::time without time zone)),
     CONSTRAINT weekdays_are_known CHECK (((weekdays IS NULL) OR (((cardinality(weekdays) >= 1) AND (cardinality(weekdays) <= 7)) AND (weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]))))
 );
 
@@ -4790,6 +4801,7 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
         end),
         (15, 'wall_time', case
             when p_schedule.wall_time is null then 'empty'
+            when p_schedule.wall_time = '24:00' then 'expected 00:00 to 23:59'
             when p_schedule.wall_time <> pg_catalog.date_trunc('minute', p_schedule.wall_time)
                 then 'expected whole minutes'
         end),
@@ -4808,7 +4820,7 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
         (19, 'starts_on', case
             when p_schedule.starts_on is null then 'empty'
             when p_schedule.starts_on not between date '1970-01-01' and date '9000-12-31'
-                then 'expected a date from 1970 on'
+                then 'expected a date from 1970 to 9000'
         end),
         (20, 'ends_on', case
             when p_schedule.ends_on < p_schedule.starts_on then 'before the start'
@@ -4823,6 +4835,8 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
             else 'expected all, latest or skip'
         end),
         (23, 'catch_up_window', case
+            -- Infinity would be taken by PostgreSQL, and read by no sweep.
+            when p_schedule.catch_up_window > interval '100 years' then 'more than 100 years'
             when p_schedule.catch_up_window >= interval '2 minutes' then null
             else 'expected at least two sweeps (2 minutes)'
         end),
@@ -5872,7 +5886,7 @@ COMMENT ON COLUMN duebook.intent_change.intent_change_id IS 'Identity, in the or
 
 COMMENT ON COLUMN duebook.intent_change.due_at IS 'New due time.';
 
-COMMENT ON COLUMN duebook.intent_change.reason IS 'Why: quiet_hours, budget, retry, tzdb, edited.';
+COMMENT ON COLUMN duebook.intent_change.reason IS 'Why: quiet_hours, budget, retry, tzdb, edited, resolved (what was in doubt was not sent).';
 
 COMMENT ON COLUMN duebook.intent_change.tzdb_version IS 'Time zone data that computed it.';
 
@@ -6108,7 +6122,7 @@ COMMENT ON COLUMN duebook.outcome.payment_id IS 'Payment, as in intent.';
 
 COMMENT ON COLUMN duebook.outcome.result IS 'sent, done (an internal act) or expired.';
 
-COMMENT ON COLUMN duebook.outcome.reason IS 'Why it expired: too_late, superseded, opted_out, suppressed, channel_disabled, settled_meanwhile, cancelled, exhausted, refused, dropped, skipped.';
+COMMENT ON COLUMN duebook.outcome.reason IS 'Why it expired: too_late, superseded, opted_out, suppressed, channel_disabled, settled_meanwhile, cancelled, exhausted, refused, dropped, skipped. Of what was sent: how its doubt ended, looked_up or resolved.';
 
 COMMENT ON COLUMN duebook.outcome.intended_local IS 'Nominal local time, for promises on a calendar.';
 
@@ -8472,8 +8486,8 @@ GRANT ALL ON FUNCTION duebook.rescue_batch(p_batch duebook.batch, p_window integ
 REVOKE ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.rescue_batches(p_most integer, p_window integer) TO duebook_app;
 
-REVOKE ALL ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) FROM PUBLIC;
-GRANT ALL ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text) TO duebook_app;
+REVOKE ALL ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text, p_number integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.resend_intent(p_account_id text, p_operation_key text, p_reason text, p_by text, p_number integer) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.resolve_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_accepted boolean, p_not_before timestamp with time zone, p_how text, p_why text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.resolve_in_doubt(p_account_ids text[], p_intent_ids bigint[], p_accepted boolean, p_not_before timestamp with time zone, p_how text, p_why text, p_by text) TO duebook_app;

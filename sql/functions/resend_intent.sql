@@ -2,12 +2,15 @@
 -- and the facts of the first, due now. Returns the new key.
 --
 -- Refused for what has not ended (in doubt: resolve it; else it is still to come), for a repeat of
--- it that has not, and for acts inside the house. Calls for one key wait for each other.
+-- it that has not, and for acts inside the house. Calls for one key wait for each other. With
+-- p_number, the same number again does nothing and returns its key: so a call whose answer was lost
+-- can be repeated.
 create or replace function duebook.resend_intent(
     p_account_id text,
     p_operation_key text,
     p_reason text,
-    p_by text
+    p_by text,
+    p_number integer default null
 ) returns text
 language plpgsql
 set search_path = ''
@@ -46,6 +49,13 @@ begin
         and pg_catalog.substr(
             i.operation_key, pg_catalog.strpos(pg_catalog.substr(i.operation_key, 8), ':') + 8
         ) = p_operation_key;
+    if p_number between 1 and v_count - 1 then
+        return 'resend:' || p_number || ':' || p_operation_key;
+    end if;
+    if p_number <> v_count then
+        raise exception 'the next repeat of this key is number %', v_count
+            using errcode = 'object_not_in_prerequisite_state';
+    end if;
     v_key := case when v_count > 1 then 'resend:' || (v_count - 1) || ':' else '' end
         || p_operation_key;
     if not exists (
@@ -79,13 +89,16 @@ begin
     values (
         p_account_id, v_intent_id, v_now, v_intent.kind, v_intent.channel, v_now + v_give_up_after
     );
+    -- In the story of both keys.
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
-    values (
-        p_by, 'resend_intent', p_account_id, p_operation_key,
-        pg_catalog.jsonb_build_object('reason', p_reason, 'new_key', v_key)
-    );
+    select
+        p_by, 'resend_intent', p_account_id, s.subject,
+        pg_catalog.jsonb_build_object(
+            'reason', p_reason, 'first_key', p_operation_key, 'new_key', v_key
+        )
+    from unnest(array[p_operation_key, v_key]) as s (subject);
     return v_key;
 end;
 $$;
-comment on function duebook.resend_intent(text, text, text, text) is
+comment on function duebook.resend_intent(text, text, text, text, integer) is
 'Promises once more what has ended, under a key of its own, due now. Returns the new key.';

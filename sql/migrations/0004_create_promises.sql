@@ -63,7 +63,7 @@ comment on column duebook.intent_change.account_id is 'Customer account.';
 comment on column duebook.intent_change.intent_id is 'Intent.';
 comment on column duebook.intent_change.intent_change_id is 'Identity, in the order of writing.';
 comment on column duebook.intent_change.due_at is 'New due time.';
-comment on column duebook.intent_change.reason is 'Why: quiet_hours, budget, retry, tzdb, edited.';
+comment on column duebook.intent_change.reason is 'Why: quiet_hours, budget, retry, tzdb, edited, resolved (what was in doubt was not sent).';
 comment on column duebook.intent_change.tzdb_version is 'Time zone data that computed it.';
 comment on column duebook.intent_change.changed_at is 'When.';
 
@@ -355,7 +355,7 @@ comment on column duebook.outcome.intent_id is 'Intent.';
 comment on column duebook.outcome.kind is 'Kind, as in intent.';
 comment on column duebook.outcome.payment_id is 'Payment, as in intent.';
 comment on column duebook.outcome.result is 'sent, done (an internal act) or expired.';
-comment on column duebook.outcome.reason is 'Why it expired: too_late, superseded, opted_out, suppressed, channel_disabled, settled_meanwhile, cancelled, exhausted, refused, dropped, skipped.';
+comment on column duebook.outcome.reason is 'Why it expired: too_late, superseded, opted_out, suppressed, channel_disabled, settled_meanwhile, cancelled, exhausted, refused, dropped, skipped. Of what was sent: how its doubt ended, looked_up or resolved.';
 comment on column duebook.outcome.intended_local is 'Nominal local time, for promises on a calendar.';
 comment on column duebook.outcome.zone is 'Its zone.';
 comment on column duebook.outcome.due_at is 'UTC due time that counted.';

@@ -73,14 +73,24 @@ def resend(
     account: Annotated[
         str | None, typer.Option("--account", help="Needed where several accounts have the key.")
     ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option("--number", min=1, help="Which repeat; the same one again does nothing."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Promise once more what has ended, as a new occurrence with a key of its own, due now."""
     from duebook.services.resolve import resend as repeat
 
     session = open_session(as_json)
-    operator = session.settings.operator
-    document = repeat(session.connect(), key, why=reason, by=operator, account_id=account)
+    document = repeat(
+        session.connect(),
+        key,
+        why=reason,
+        by=session.settings.operator,
+        account_id=account,
+        number=number,
+    )
     session.show(document, render_resent)
 
 

@@ -73,13 +73,20 @@ def resolve(connect: Connect, resolution: Resolution) -> dict[str, Any]:
 
 
 def resend(
-    connect: Connect, operation_key: str, *, why: str, by: str, account_id: str | None = None
+    connect: Connect,
+    operation_key: str,
+    *,
+    why: str,
+    by: str,
+    account_id: str | None = None,
+    number: int | None = None,
 ) -> dict[str, Any]:
     """Promise once more what has ended: `{"account_id", "operation_key", "new_key"}`.
 
-    A deliberate new occurrence with a key of its own, due now. Raises InputError for a reason that
-    says nothing or an unknown key, RefusedError for a key that has not ended, and while an incident
-    is open.
+    A deliberate new occurrence with a key of its own, due now. `number` says which repeat of the
+    key is meant: the same one again does nothing and gives the same answer. Raises InputError for a
+    reason that says nothing or an unknown key, RefusedError for a key that has not ended, and while
+    an incident is open.
     """
     if not why.strip():
         raise InputError("--reason: expected why it is sent again; it is kept with your name")
@@ -102,6 +109,7 @@ def resend(
                     "operation_key": operation_key,
                     "reason": why.strip(),
                     "resent_by": by,
+                    "number": number,
                 },
             ).fetchone()
         except psycopg.errors.ObjectNotInPrerequisiteState as error:

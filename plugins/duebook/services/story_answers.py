@@ -12,6 +12,7 @@ from typing import Any, Final
 from duebook.services.internal import INTERNAL
 from duebook.services.story import Answer, Money, counted, minute, span
 from duebook.services.story_catch_up import pause_text, pauses_of, target, why_late
+from duebook.services.story_doubts import doubt_text, ended_doubt_text, repeat_text
 
 Row = Mapping[str, Any]
 
@@ -93,7 +94,7 @@ def intent_answer(row: Row, context: Context) -> Answer:
     code, text = _place(row, context)
     return Answer(
         code,
-        f"{row['kind']}: {text}",
+        f"{row['kind']}: {text}{repeat_text(row['operation_key'])}",
         was_sent=row["state"] in ("sent", "done"),
         payment_id=row["payment_id"],
         operation_key=row["operation_key"],
@@ -103,7 +104,8 @@ def intent_answer(row: Row, context: Context) -> Answer:
 def _place(row: Row, context: Context) -> tuple[str, str]:
     match row["state"]:
         case "sent":
-            return "sent", f"sent {minute(row['ended_at'])} by {row['channel']}{why_late(row)}"
+            text = f"sent {minute(row['ended_at'])} by {row['channel']}{why_late(row)}"
+            return "sent", ended_doubt_text(row) or text
         case "done":
             return "done", f"done {minute(row['ended_at'])}"
         case "expired":
@@ -120,10 +122,7 @@ def _place(row: Row, context: Context) -> tuple[str, str]:
             detail = f" ({row['detail']})" if row["detail"] else ""
             return f"held_{row['reason']}", f"held: {why}{detail}; too late {_limit(row)}"
         case "unknown":
-            return "in_doubt", (
-                f"in doubt since {minute(row['since'])} ({row['reason']}): the provider may have "
-                "accepted it, so it is never resent blindly; look there, then resolve it"
-            )
+            return "in_doubt", doubt_text(row)
         case "enqueued":
             return "enqueued", f"with {row['sender']} until {minute(row['lease_until'])}"
         case "scheduled":

@@ -8,6 +8,7 @@ from typing import Any
 
 from duebook.services.story import Event, Money, counted, minute, span
 from duebook.services.story_catch_up import decision_text
+from duebook.services.story_doubts import act_text
 
 Row = Mapping[str, Any]
 
@@ -271,11 +272,11 @@ def result_text(row: Row) -> str:
 
 def delay(row: Row) -> Event:
     """A later due time, or one that was computed again."""
-    how = "computed again, due" if row["reason"] in ("tzdb", "edited") else "due later,"
+    how = {"tzdb": "computed again, due", "edited": "computed again, due", "resolved": "due again,"}
     return Event(
         row["changed_at"],
         "delay",
-        f"{how} {minute(row['due_at'])}: {row['reason']}",
+        f"{how.get(row['reason'], 'due later,')} {minute(row['due_at'])}: {row['reason']}",
         {"intent_id": row["intent_id"], "due_at": row["due_at"], "reason": row["reason"]},
     )
 
@@ -296,6 +297,8 @@ def decision(row: Row) -> Event:
     text = f"{row['action']} by {row['actor']}"
     if row["action"] == "catch_up":
         text, detail = row["detail"]["verdict"], decision_text(row["detail"])
+    elif act := act_text(row):
+        text, detail = act, ""
     return Event(
         row["happened_at"],
         "decision",

@@ -36,6 +36,7 @@ select
     b.lease_until,
     f.claimed_at as first_claimed_at,
     z.detail as catch_up,
+    y.detail as resolution,
     g.paused_until,
     g.pause_reason,
     coalesce(n.enabled, true) as is_channel_enabled,
@@ -79,6 +80,19 @@ left outer join lateral (
         and e.subject = i.operation_key
         and e.action = 'catch_up'
 ) as z on true
+left outer join lateral (
+    select
+        (
+            array_agg(
+                jsonb_build_object('by', e.actor) || e.detail order by e.audit_event_id desc
+            )
+        )[1] as detail
+    from duebook.audit_event as e
+    where
+        e.account_id = i.account_id
+        and e.subject = i.operation_key
+        and e.action = 'resolve_in_doubt'
+) as y on true
 left outer join duebook.budget as g on i.channel = g.channel
 left outer join duebook.channel as n on i.channel = n.channel
 where
