@@ -28,20 +28,23 @@ class Provider:
     script: deque[Answer] = field(default_factory=deque)
     taken_at: dict[str, float] = field(default_factory=dict)
 
-    def take(self, message_id: str, key: str) -> None:
-        """Accept, unless it is a repeat that it still recognises."""
+    def take(self, message_id: str, key: str, sent_at: float) -> None:
+        """Accept, unless it is a repeat that it still recognises.
+
+        However long its sender sleeps, what was on its way at `sent_at` arrived in I/O time.
+        """
         at = self.taken_at.get(message_id)
         kept = timedelta(0) if self.remembers is None else self.remembers
-        if at is not None and self.clock() - at < kept.total_seconds():
+        if at is not None and abs(sent_at - at) < kept.total_seconds():
             return
-        self.taken_at[message_id] = self.clock()
+        self.taken_at[message_id] = sent_at
         self.model.accept(key)
 
-    def answer(self, message: Message) -> SendResult:
+    def answer(self, message: Message, sent_at: float) -> SendResult:
         """Do with one message what the script says next; accept when it says nothing."""
         word = self.script.popleft() if self.script else "accepted"
         if word in ("accepted", "lost", "raises"):
-            self.take(message.message_id, message.operation_key)
+            self.take(message.message_id, message.operation_key, sent_at)
         if word == "accepted":
             return SendResult("accepted", message.message_id, "250")
         if word == "raises":
@@ -83,8 +86,9 @@ class SimulatedChannel:
         assert actor is not None
         self.before_send(message.operation_key)
         actor.is_waiting_for_io, actor.seen["is_answered"] = True, False
+        sent_at = self.provider.clock()
         actor.step()
-        result = self.provider.answer(message)
+        result = self.provider.answer(message, sent_at)
         actor.seen["is_answered"] = True
         actor.step()
         actor.is_waiting_for_io = False

@@ -68,6 +68,18 @@ BROKE: dict[str, History] = {
             ("run", 5, 21),
         ),
     ),
+    "a sender sleeps in its repeat for longer than the provider remembers": History(
+        seed=3090,
+        setup=Setup(batch_size=6, window=2, channel="echo", tokens=5, promised=6),
+        deeds=(
+            ("sweep", 600.0),
+            ("sweep", -378.0),
+            ("to_send", 5),
+            ("pass", 1000.0),
+            ("to_send", 0),
+            ("pass", 12000.0),
+        ),
+    ),
 }
 
 
@@ -84,7 +96,7 @@ def test_what_broke_once_holds(world: World, history: History) -> None:
     assert fault_of(world, history) is None
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_no_history_breaks_a_promise(world: World) -> None:
     chosen = os.environ.get("DUEBOOK_HISTORY")
     play_all(world, [int(chosen)] if chosen else range(FEW))

@@ -8,6 +8,8 @@ from tests.simulation.histories import draw, fault_of
 from tests.simulation.mutants import NAMED, OTHERS, Mutant, applied
 from tests.simulation.world import World
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
 HISTORIES = 200
 
 

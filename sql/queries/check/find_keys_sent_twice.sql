@@ -1,6 +1,6 @@
 -- name: find_keys_sent_twice
--- No key is accepted twice by a channel, whichever attempts did it. A repeat made while the channel
--- still recognises it (safe_retry_until) is accepted and sends nothing: that is no second time.
+-- No key is accepted twice by a channel, whichever attempts did it. A repeat that was claimed while
+-- the channel recognises it (safe_retry_until, which the gate tests again) is no second time.
 select
     r.account_id,
     i.operation_key
@@ -11,7 +11,7 @@ left join duebook.attempt as a
         r.account_id = a.account_id
         and r.intent_id = a.intent_id
         and r.attempt_no = a.attempt_no
-        and r.finished_at < a.safe_retry_until
+        and a.claimed_at < a.safe_retry_until
 where r.result = 'sent' and a.attempt_no is null
 group by r.account_id, i.operation_key
 having count(*) > 1
