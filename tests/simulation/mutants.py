@@ -146,9 +146,21 @@ OTHERS: Final = (
     _mutant("an answer of unknown that is tried again", "python:deliver.ending_of",
             'move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)',
             'move = Move("due", "retry", due_at=now)'),
-    _mutant("an expiry that does not ask for confirmations", "function:expire_holds",
-            "when h.confirmed_at is not null then 'settled_meanwhile'",
-            "when false then 'settled_meanwhile'"),
+    Mutant(
+        "an expiry that does not ask for confirmations",
+        (
+            Change(
+                "function:expire_holds",
+                "when h.confirmed_at is not null then 'settled_meanwhile'",
+                "when false then 'settled_meanwhile'",
+            ),
+            Change(
+                "function:expire_holds",
+                re.compile(r"when exists \(\s*select\s+from duebook\.intent_request as q"),
+                "when false and exists (select from duebook.intent_request as q",
+            ),
+        ),
+    ),
     _mutant("an expiry that acts without its token", "function:finish_internal_batch",
             "where b.batch_id = p_batch_id and b.token = p_token", "where b.batch_id = p_batch_id"),
     _mutant("a confirmation after the end", "function:settle_hold",
