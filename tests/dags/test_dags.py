@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
 
 DAGS = Path(__file__).resolve().parents[2] / "dags"
-IDS = {"nightly_reconciliation", "due_sweep", "provider_events", "recovery_drill"}
+IDS = {
+    "nightly_reconciliation",
+    "due_sweep",
+    "provider_events",
+    "recovery_drill",
+    "housekeeping",
+}
 
 
 def test_these_dags_and_no_others_are_parsed_without_an_error(bag: DagBag) -> None:

@@ -33,6 +33,8 @@ TASKS: list[tuple[str, str, dict[str, Any]]] = [
     ("nightly_reconciliation", "accounts", {}),
     ("nightly_reconciliation", "reconcile", {"account": "one"}),
     ("provider_events", "read", {}),
+    ("housekeeping", "look_up", {}),
+    ("housekeeping", "check", {}),
 ]
 ASKED_FOR = ["manual", "backfill", "operator_triggered", "asset_materialization"]
 
