@@ -241,7 +241,12 @@ class LocalStack:
                 "min_file_process_interval": "10",
                 "parsing_processes": "1",
             },
-            "scheduler": {"catchup_by_default": "false", "enable_health_check": "false"},
+            "scheduler": {
+                "catchup_by_default": "false",
+                "enable_health_check": "false",
+                # A run of a sweep whose worker died keeps one of two places until then.
+                "task_instance_heartbeat_timeout": "60",
+            },
             "triggerer": {"capacity": "50"},
             "logging": {"colored_console_log": "false"},
         }
