@@ -4645,7 +4645,7 @@ END),
     CONSTRAINT schedule_is_valid CHECK (((char_length(schedule) >= 1) AND (char_length(schedule) <= 200))),
     CONSTRAINT schedule_max_is_positive CHECK ((max_occurrences > 0)),
     CONSTRAINT schedule_spread_is_positive CHECK ((spread_per_minute > 0)),
-    CONSTRAINT schedule_window_is_two_sweeps CHECK (((catch_up_window >= '00:02:00'::interval) AND (catch_up_window <= '100 years'::interval))),
+    CONSTRAINT schedule_window_is_two_sweeps CHECK (((catch_up_window >= '00:02:00'::interval) AND (catch_up_window <= '36525 days'::interval))),
     CONSTRAINT shift_has_a_calendar CHECK (((business_shift = 'none'::text) = (holiday_calendar IS NULL))),
     CONSTRAINT wall_time_is_of_the_day CHECK ((wall_time < '24:00:00'::time without time zone)),
     CONSTRAINT weekdays_are_known CHECK (((weekdays IS NULL) OR (((cardinality(weekdays) >= 1) AND (cardinality(weekdays) <= 7)) AND (weekdays <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]))))
@@ -4836,7 +4836,7 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
         end),
         (23, 'catch_up_window', case
             -- Infinity would be taken by PostgreSQL, and read by no sweep.
-            when p_schedule.catch_up_window > interval '100 years' then 'more than 100 years'
+            when p_schedule.catch_up_window > interval '36525 days' then 'more than 100 years'
             when p_schedule.catch_up_window >= interval '2 minutes' then null
             else 'expected at least two sweeps (2 minutes)'
         end),
@@ -4849,7 +4849,7 @@ CREATE FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) RETURNS text
             else 'expected a whole number from 1'
         end),
         (26, 'message', duebook.message_fault(p_schedule.message)),
-        (27, 'put_by', case when p_schedule.put_by is null then 'empty' end)
+        (27, 'put_by', case when coalesce(p_schedule.put_by, '') = '' then 'empty' end)
     ) as f (position, field, reason)
     where f.reason is not null
     order by f.position

@@ -207,6 +207,12 @@ def test_other_durations_are_refused(text: Any) -> None:
         parse_duration(text)
 
 
+@pytest.mark.parametrize("text", ["P36526D", "P9999999D", "P9999999999D", "P99999999999999999W"])
+def test_a_duration_that_leads_out_of_the_calendar_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="longer than 100 years"):
+        parse_duration(text)
+
+
 def test_stored_settings_make_the_same_account_again() -> None:
     config: Config = load_config()
     for account in config.provider_accounts.values():

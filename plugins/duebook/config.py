@@ -35,19 +35,28 @@ _DURATION: Final = re.compile(
     r"P(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
 )
+_LONGEST: Final = timedelta(days=36525)
 
 
 def parse_duration(text: Any) -> timedelta:
     """An ISO 8601 duration of whole weeks, days, hours, minutes and seconds.
 
-    Years and months are refused: how long they are depends on when they start.
+    Years and months are refused: how long they are depends on when they start. So is what is longer
+    than 100 years.
     """
     if isinstance(text, timedelta):
         return text
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None or not any(match.groups()) or str(text).endswith("T"):
         raise ValueError("expected an ISO 8601 duration such as P3D or PT10M")
-    return timedelta(**{unit: int(value) for unit, value in match.groupdict("0").items()})
+    try:
+        duration = timedelta(**{unit: int(value) for unit, value in match.groupdict("0").items()})
+    except OverflowError:
+        duration = timedelta.max
+    # Added to an instant, a longer one would leave the years that Python can read.
+    if duration > _LONGEST:
+        raise ValueError("longer than 100 years (P36525D)")
+    return duration
 
 
 def _known_zone(name: str) -> str:

@@ -83,6 +83,7 @@ as $$
         end),
         (15, 'wall_time', case
             when p_schedule.wall_time is null then 'empty'
+            when p_schedule.wall_time = '24:00' then 'expected 00:00 to 23:59'
             when p_schedule.wall_time <> pg_catalog.date_trunc('minute', p_schedule.wall_time)
                 then 'expected whole minutes'
         end),
@@ -101,7 +102,7 @@ as $$
         (19, 'starts_on', case
             when p_schedule.starts_on is null then 'empty'
             when p_schedule.starts_on not between date '1970-01-01' and date '9000-12-31'
-                then 'expected a date from 1970 on'
+                then 'expected a date from 1970 to 9000'
         end),
         (20, 'ends_on', case
             when p_schedule.ends_on < p_schedule.starts_on then 'before the start'
@@ -116,6 +117,8 @@ as $$
             else 'expected all, latest or skip'
         end),
         (23, 'catch_up_window', case
+            -- Infinity would be taken by PostgreSQL, and read by no sweep.
+            when p_schedule.catch_up_window > interval '36525 days' then 'more than 100 years'
             when p_schedule.catch_up_window >= interval '2 minutes' then null
             else 'expected at least two sweeps (2 minutes)'
         end),
@@ -128,7 +131,7 @@ as $$
             else 'expected a whole number from 1'
         end),
         (26, 'message', duebook.message_fault(p_schedule.message)),
-        (27, 'put_by', case when p_schedule.put_by is null then 'empty' end)
+        (27, 'put_by', case when coalesce(p_schedule.put_by, '') = '' then 'empty' end)
     ) as f (position, field, reason)
     where f.reason is not null
     order by f.position

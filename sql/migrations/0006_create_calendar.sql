@@ -61,7 +61,9 @@ create table duebook.schedule (
     constraint ends_on_is_not_before_start check (ends_on is null or ends_on >= starts_on),
     constraint count_is_positive check (occurrence_count is null or occurrence_count > 0),
     constraint schedule_catch_up_is_known check (catch_up in ('all', 'latest', 'skip')),
-    constraint schedule_window_is_two_sweeps check (catch_up_window >= interval '2 minutes'),
+    constraint schedule_window_is_two_sweeps
+    check (catch_up_window between interval '2 minutes' and interval '36525 days'),
+    constraint wall_time_is_of_the_day check (wall_time < time '24:00'),
     constraint schedule_max_is_positive check (max_occurrences > 0),
     constraint schedule_spread_is_positive check (spread_per_minute > 0)
 );

@@ -119,3 +119,13 @@ def test_status_counts_schedules_and_says_what_is_not_written(
     needs = str(status(connect, config, None, environment="test").to_json()["needs"])
     assert "1 schedule in a zone that is unknown" in needs
     assert "not written" not in needs
+
+
+def test_a_schedule_of_unknown_holidays_says_that_it_has_no_dates(
+    conn: Conn, database_url: str
+) -> None:
+    add_reminders(conn)
+    put(conn, weekdays=EVERY_DAY, business_shift="next", holiday_calendar="ZZ")
+    run_passes(conn)
+    (state, *_) = match_of(database_url, "rent").answers
+    assert "no date can be computed: ZZ is no calendar of holidays here" in state.text

@@ -44,7 +44,14 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("zone", {"zone": "Europe/Atlantis"}),
     ("zone", {"zone": "CEST"}),
     ("zone", {"zone": "Foo/Bar5"}),
+    # PostgreSQL takes any case; the calendar would not know these, and hold every date.
+    ("zone", {"zone": "europe/berlin"}),
+    ("zone", {"zone": "EUROPE/BERLIN"}),
+    ("zone", {"zone": "America/Port-Au-Prince"}),
     ("wall_time", {"wall_time": time(9, 0, 30)}),
+    # No sweep could read these two.
+    ("wall_time", {"wall_time": "24:00"}),
+    ("catch_up_window", {"catch_up_window": "1000000 years"}),
     ("absent", {"absent": None}),
     ("gap", {"gap": None}),
     ("overlap", {"overlap": "both"}),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
+from duebook.domain.business_days import holiday_calendars
 from duebook.domain.calendar import occurrences
 from duebook.domain.keys import ReminderKey
 from duebook.services.rules import rule_of
@@ -108,6 +109,8 @@ def _active(row: Row, context: Context) -> str:
         if due is not None and due > context.now:
             when += f" ({span(due - context.now)} left)"
         return f"{counted(row['waiting'], 'date')} written and not ended{when}"
+    if row["holiday_calendar"] not in {None, *holiday_calendars()}:
+        return f"no date can be computed: {row['holiday_calendar']} is no calendar of holidays here"
     return f"no date is written yet; the next from {row['next_on']} on is, some days ahead"
 
 
