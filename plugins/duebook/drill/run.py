@@ -24,7 +24,7 @@ from rich.console import Console
 from duebook.channels.relay_log import RelayLog
 from duebook.drill import history, provider, relay
 from duebook.drill.crew import Crew, Handed
-from duebook.drill.expected import Expected, Verdict, in_doubt_as_expected, judge
+from duebook.drill.expected import SETTLED, Expected, Verdict, in_doubt_as_expected, judge
 from duebook.drill.outside import Outside, refused_commands
 from duebook.drill.place import OPERATOR, DrillError, Place, prepared
 from duebook.drill.worker import Task
@@ -144,6 +144,7 @@ def happen(drill: Drill) -> dict[str, Any]:
         first_try(drill)
         outage(drill)
         freeze(drill)
+        preview(drill)
         incident_id = resume(drill)
         night(drill)
         drill.sample(incident_id)
@@ -220,6 +221,20 @@ def freeze(drill: Drill) -> None:
         f"two events came to {counts['effects']} effects",
     )
     drill.say("3 webhooks for 2 events: 2 receipts, 2 effects; the provider has settled meanwhile")
+
+
+def preview(drill: Drill) -> None:
+    """What a resume would do has to be what is expected of all that is due."""
+    place = drill.place
+    told = operate.preview_resume(place.connect, place.settings, connections=place.connection)
+    wanted = Counter(one.result for one in drill.table if one.group != SETTLED)
+    later, expire = sum(told["defer"].values()), sum(told["expire"].values())
+    found = Counter(done=told["internal"], sent=told["send"] + later, expired=expire)
+    expect(found == wanted, f"the preview says {dict(found)}, expected was {dict(wanted)}")
+    drill.say(
+        f"the preview: of {told['due']} due, {told['internal']} holds expire, "
+        f"{told['send'] + later} are sent, {expire} expires unsent"
+    )
 
 
 def resume(drill: Drill) -> int:
