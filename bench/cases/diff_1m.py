@@ -171,6 +171,7 @@ def _duebook(url: str, config: Path, *arguments: str | Path) -> Measured:
         "DUEBOOK_ENVIRONMENT": "bench",
         "DUEBOOK_OPERATOR": "bench",
         "DUEBOOK_HOME": str(config.parent),
+        "DUEBOOK_WITNESS": str(config.parent / "witness"),
     }
     return run_measured(
         ["-m", "duebook.cli", *map(str, arguments), "--json"],
