@@ -408,8 +408,10 @@ class TestTold:
         assert [row["operation_key"] for row in listed.json["doubts"]] == [sent, due]
         assert listed.json["looked_up"] is None
         shown = duebook_cli.in_process("doubts").stdout
-        assert sent in shown
-        assert "timeout" in shown
+        assert f"{sent} of account a000000" in shown
+        for known in ("timeout since", "attempt 1, claimed", "in batch 1 (finished)"):
+            assert known in shown
+        assert f"Message-ID {listed.json['doubts'][0]['message_id']}" in shown
         done = duebook_cli.in_process("resolve", sent, "sent", "--reason", WHY, "--json")
         assert (done.code, done.json["done"]) == (0, "sent")
         done = duebook_cli.in_process("resolve", due, "not-sent", "--reason", WHY)

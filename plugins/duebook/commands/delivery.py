@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from duebook.session import AsJson, open_session
+
+_SHOWN: Final = 50
 
 
 class Verdict(StrEnum):
@@ -95,30 +99,40 @@ def resend(
 
 
 def render_doubts(document: Any, console: Console) -> None:
-    """A table of the doubts, and what a look-up found."""
+    """What a look-up found, and each doubt with what the provider's own log has it under."""
     found = document["looked_up"]
     if found is not None:
         console.print(
             f"looked up {found['asked']}: {found['sent']} accepted, {found['due']} not known and "
-            f"due again, {found['too_early']} too early, {found['cannot_tell']} can't be told"
+            f"due again, {found['too_early']} too early, {found['cannot_tell']} can't be told",
+            highlight=False,
         )
     if not document["doubts"]:
         console.print("nothing is in doubt")
-        return
-    table = Table(box=None)
-    for name in ("account", "key", "cause", "attempt", "claimed", "sender", "look up from"):
-        table.add_column(name, overflow="fold")
-    for each in document["doubts"]:
-        table.add_row(
-            each["account_id"],
-            each["operation_key"],
-            each["cause"],
-            str(each["attempt_no"]),
-            f"{each['claimed_at']:%Y-%m-%d %H:%M:%SZ}" if each["claimed_at"] else "",
-            each["sender"] or "",
-            f"{each['look_up_from']:%Y-%m-%d %H:%M:%SZ}",
-        )
-    console.print(table)
+    for each in document["doubts"][:_SHOWN]:
+        for line in _doubt_lines(each):
+            console.print(Text(line), soft_wrap=True)
+    left_out = len(document["doubts"]) - _SHOWN
+    if left_out > 0:
+        console.print(f"{left_out} more: --json shows up to 1,000")
+
+
+def _doubt_lines(doubt: Any) -> Iterator[str]:
+    sender = f" by {doubt['sender']}" if doubt["sender"] else ""
+    claimed = f", claimed {_second(doubt['claimed_at'])}{sender}" if doubt["claimed_at"] else ""
+    batch = f" in batch {doubt['batch_id']} ({doubt['batch_ended_how'] or 'not ended'})"
+    yield f"{doubt['operation_key']} of account {doubt['account_id']}"
+    attempt = f"attempt {doubt['attempt_no']}{claimed}{batch}"
+    yield f"  {doubt['cause']} since {_second(doubt['since'])}: {attempt}"
+    yield f"  Message-ID {doubt['message_id']}"
+    yield (
+        f'  "not known" counts from {_second(doubt["look_up_from"])}; '
+        f"too late from {_second(doubt['give_up_at'])}"
+    )
+
+
+def _second(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%SZ}"
 
 
 def render_resolution(document: Any, console: Console) -> None:
