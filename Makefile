@@ -68,9 +68,14 @@ down: $(READY) ## End what `make up` started
 
 # ---- checking it ----------------------------------------------------------------------------
 
+# Tests of a whole Airflow want both cores; the others run side by side. The checks run tests/tidy.
+ALONE := tests/airflow tests/e2e
+
 .PHONY: test
 test: check ## The checks, then every test but the ones that take long
-	@$(BIN)/python -m pytest -q -m "not prove" $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not prove" -n 2 --dist loadfile \
+		--ignore tests/tidy $(ALONE:%=--ignore %) $(ARGS)
+	@$(BIN)/python -m pytest -q -m "not prove" $(ALONE) $(ARGS)
 
 .PHONY: prove
 prove: check ## Everything: the checks, every test however long, every benchmark
