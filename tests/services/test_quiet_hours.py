@@ -60,8 +60,9 @@ def test_every_kind_of_notice_waits(conn: Conn, run: Run) -> None:
     for first, kind in enumerate(("payment_settled", "payment_missing", "hold_refund"), 1):
         add_due(conn, 1, kind=kind, payments_from=10 * first)
     add_reminders(conn)
-    put(conn, wall_time=(now_of(conn) - timedelta(minutes=1)).time().replace(second=0, microsecond=0),
-        weekdays=[1, 2, 3, 4, 5, 6, 7])  # fmt: skip
+    minute_ago = now_of(conn) - timedelta(minutes=1)
+    wall_time = minute_ago.time().replace(second=0, microsecond=0)
+    put(conn, wall_time=wall_time, weekdays=[1, 2, 3, 4, 5, 6, 7])
     backdate(conn, timedelta(hours=12))
     now = now_of(conn)
     add_quiet(conn, now - HOUR, now + HOUR)
