@@ -157,9 +157,10 @@ def prepared(
     The database is made beside that of DUEBOOK_DATABASE_URL; without one, or where that login may
     make none, on an embedded server of its own.
     """
-    settings.home.mkdir(parents=True, exist_ok=True)
-    _clear_leftovers(settings.home)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=settings.home))
+    home = settings.home.resolve()
+    home.mkdir(parents=True, exist_ok=True)
+    _clear_leftovers(home)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=home))
     if keep:
         (folder / _KEPT).touch()
     base = _bare_environment(folder)
@@ -181,10 +182,14 @@ def prepared(
 
 
 def _clear_leftovers(home: Path) -> None:
-    """Remove what killed drills have left, a server that still runs included; not what was kept."""
+    """Remove what killed drills have left, with what still runs of them; not what was kept."""
     for folder in home.glob(f"{_PREFIX}*-*"):
         pid = folder.name.removeprefix(_PREFIX).split("-")[0]
         if pid.isdigit() and not psutil.pid_exists(int(pid)) and not (folder / _KEPT).exists():
+            for process in psutil.process_iter(["environ"]):
+                if (process.info["environ"] or {}).get("DUEBOOK_HOME") == str(folder):
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        process.kill()
             EmbeddedServer(folder).destroy()
             shutil.rmtree(folder, ignore_errors=True)
 
