@@ -50,6 +50,9 @@ def housekeeping() -> None:
             options=list(work.OPTIONS),
             defaults=[work.LEAVE],
             response_timeout=timedelta(minutes=50),
+            # An answer within the second in which it was asked fails in the scheduler; ask again.
+            retries=2,
+            retry_delay=timedelta(seconds=5),
         )
 
         @task

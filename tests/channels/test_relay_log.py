@@ -15,6 +15,7 @@ from duebook.channels.base import Tried
 from duebook.channels.registry import make_look_up
 from duebook.channels.relay_log import RelayLog
 from duebook.config import ChannelConfig
+from duebook.errors import ConfigurationError
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -225,3 +226,13 @@ def test_a_time_in_the_hour_that_the_clock_repeats_covers_what_both_meanings_cov
 def test_a_block_without_a_relay_log_has_nobody_to_ask(log: Path) -> None:
     assert make_look_up(ChannelConfig()) is None
     assert make_look_up(ChannelConfig(relay_log=log)) == RelayLog(log)
+
+
+def test_it_says_of_which_time_it_can_tell_or_what_is_wrong_with_it(log: Path) -> None:
+    with pytest.raises(ConfigurationError, match="No such file"):
+        RelayLog(log).verify()
+    log.write_text(END)
+    with pytest.raises(ConfigurationError, match="names no message that Postfix took"):
+        RelayLog(log).verify()
+    log.with_name("mail.log.1").write_text(START)
+    assert RelayLog(log).verify() == f"{log} tells of 2026-12-01 11:00Z to 2026-12-01 12:30Z"

@@ -75,7 +75,9 @@ class TestDag:
         schedule: Any = dag.timetable
         assert schedule.expression == "13 * * * *"
         assert dag.is_paused_upon_creation is False
-        assert {task.retries for task in dag.tasks} == {0}
+        # The next hour is the retry. Only a question is put again at once (see the DAG).
+        retries = {task.task_id: task.retries for task in dag.tasks if task.retries}
+        assert retries == {"question.ask": 2}
 
     def test_a_question_waits_less_than_the_hour_and_leaves_things_as_they_are(
         self, bag: DagBag

@@ -323,3 +323,23 @@ def test_an_airflow_that_is_away(connect: Connect, tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(connect: Connect, tmp_path: Path) -> None:
     found = examine(connect, tmp_path / "gone")
     assert "is not there" in unwell(found)["folder of stripe"]
+
+
+def test_a_relay_log_that_can_tell_nothing_is_named(connect: Connect, tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    log = tmp_path / "mail.log"
+    block = config.channels["email"].model_copy(update={"relay_log": log})
+    config = config.model_copy(update={"channels": {"email": block}})
+
+    def look_up() -> Finding:
+        found = doctor(connect, config, healthy())
+        return next(finding for finding in found if finding.name == "look-up email")
+
+    assert (look_up().ok, look_up().detail) == (False, f"{log}: No such file or directory")
+    assert "[channels.email]" in look_up().remedy
+    log.write_text(
+        "2026-12-01T03:00:00+00:00 mx postfix/cleanup[1]: A: message-id=<a@b>\n"
+        "2026-12-01T04:00:00+00:00 mx postfix/qmgr[2]: A: removed\n"
+    )
+    assert look_up().ok
+    assert look_up().detail == f"{log} tells of 2026-12-01 03:00Z to 2026-12-01 04:00Z"

@@ -35,6 +35,9 @@ class Oracle:
     known_within: timedelta = timedelta(0)
     asked: list[Tried] = field(default_factory=list)
 
+    def verify(self) -> str:
+        return "knows everything"
+
     async def look_up(self, tried: Sequence[Tried]) -> list[Known]:
         self.asked += tried
         return [self.answers.get(each.message_id, "not_known") for each in tried]

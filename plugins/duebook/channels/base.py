@@ -156,6 +156,10 @@ class LookUp(Protocol):
     @property
     def known_within(self) -> timedelta: ...
 
+    def verify(self) -> str:
+        """One line that says of which time it can tell. Raises ConfigurationError if of none."""
+        ...
+
     async def look_up(self, tried: Sequence[Tried]) -> Sequence[Known]:
         """What is known of each message, in order.
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from duebook.channels.base import Known, Tried
+from duebook.errors import ConfigurationError
 
 _POSTFIX: Final = re.compile(r" postfix\S*/\w+\[\d+\]: ")
 _TAKING: Final = re.compile(r"/cleanup\[\d+\]: (\w+): message-id=(<[^<>\s]{1,998}>)\s*$")
@@ -65,6 +66,23 @@ class RelayLog:
             return "not_known" if is_covered and not was_begun else "cannot_tell"
 
         return [answer(each) for each in tried]
+
+    def verify(self) -> str:
+        """One line that says of which time it can tell. Raises ConfigurationError if of none."""
+        try:
+            near = datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
+        except OSError as error:
+            raise ConfigurationError(f"{self.path}: {error.strerror}") from None
+        reading = _Reading(wanted=frozenset(), near=near)
+        covered = list(_covered({part: reading.read(x) for part, x in self._files().items()}))
+        if not covered:
+            raise ConfigurationError(
+                f"{self.path}: can't be read, or names no message that Postfix took"
+            )
+        newest = max(covered, key=lambda span: span.last)
+        return (
+            f"{self.path} tells of {newest.first:%Y-%m-%d %H:%MZ} to {newest.last:%Y-%m-%d %H:%MZ}"
+        )
 
     def _files(self) -> Mapping[int | str, list[Path]]:
         """The files of each part: 0 for the log itself, rotation's number, or its date.

@@ -90,6 +90,7 @@ def doctor(connect: Connect, config: Config, probes: Probes) -> list[Finding]:
     findings += _connections(config, probes)
     findings += _endpoints(config, probes)
     findings += _channels(config, probes)
+    findings += _look_ups(config)
     findings += _dags(probes)
     findings += _folders(config)
     findings += _disk(probes)
@@ -467,6 +468,20 @@ def _endpoints(config: Config, probes: Probes) -> Iterable[Finding]:
 def _channels(config: Config, probes: Probes) -> Iterable[Finding]:
     for name in sorted({kind.channel for kind in config.kinds.values() if kind.enabled}):
         yield _channel(name, probes)
+
+
+def _look_ups(config: Config) -> Iterable[Finding]:
+    from duebook.channels.registry import make_look_up
+
+    for name, block in config.channels.items():
+        look_up = make_look_up(block)
+        if look_up is None:
+            continue
+        try:
+            yield Finding(f"look-up {name}", True, look_up.verify())
+        except DuebookError as error:
+            remedy = f"correct relay_log of [channels.{name}]; until then a person ends doubts"
+            yield Finding(f"look-up {name}", False, str(error), remedy)
 
 
 def _channel(name: str, probes: Probes) -> Finding:
