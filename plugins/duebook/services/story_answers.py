@@ -32,16 +32,16 @@ EXPIRED: Final = {
 HELD: Final = {
     "no_contact": "the account has no address for this channel: import its contact",
     "template": "its message could not be written: repair the template",
-    "zone_unknown": "the recipient's time zone is unknown: import the contact with an IANA zone",
+    "zone_unknown": "the zone of its contact or schedule is unknown: `duebook doctor` names it",
     "rule_edited": "the rule of its schedule was edited: the next sweep computes it again",
     "paused": "it is paused with mode hold: resume it",
-    "poison": "it was claimed repeatedly without any result: look at the sender, then resolve it",
+    "poison": "it was claimed repeatedly without any result: look at the log of the sender",
     "attempt_conflict": "its attempt number was taken already: run duebook check",
     "environment": "this database may not send: run duebook restore accept NAME if it should",
     "no_consent": "the recipient has not agreed yet",
     "kind_unknown": "its kind has no policy any more: put it back into duebook.toml and apply",
     "gate_failed": "the gate could not judge it: look at the log of the sender",
-    "rescue_failed": "its batch could not be rescued: run duebook check, then resolve it",
+    "rescue_failed": "its batch could not be rescued: run duebook check",
 }
 KINDS_OF_CHANGE: Final = {"missing": "payment_missing", "cleared": "payment_cleared"}
 
