@@ -129,3 +129,18 @@ def test_a_schedule_of_unknown_holidays_says_that_it_has_no_dates(
     run_passes(conn)
     (state, *_) = match_of(database_url, "rent").answers
     assert "no date can be computed: ZZ is no calendar of holidays here" in state.text
+
+
+def test_what_an_unknown_zone_holds_is_not_blamed_on_the_contact(
+    conn: Conn, database_url: str
+) -> None:
+    add_reminders(conn)
+    # PostgreSQL knows this one, and the calendar does not.
+    put(conn, weekdays=EVERY_DAY, zone="Factory")
+    run_passes(conn)
+    config = parse_config({"provider_accounts": {}, "kinds": {}}, "duebook.toml")
+    connect = partial(connect_url, database_url, autocommit=True)
+    needs = str(status(connect, config, None, environment="test").to_json()["needs"])
+    assert "notices held (zone_unknown)" in needs
+    assert "`duebook doctor` names it" in needs
+    assert "import the contact" not in needs

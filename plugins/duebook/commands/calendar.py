@@ -170,6 +170,7 @@ def _summary(found: Iterable[Mapping[str, Any]]) -> str:
     first, second = itertools.tee(found)
     cases = Counter(one["case"] for one in first)
     cases["shifted"] = sum(1 for one in second if one["is_shifted"])
-    parts = [f"{sum(cases.values()) - cases['shifted']:,} occurrences"]
+    total = sum(cases.values()) - cases["shifted"]
+    parts = [f"{total:,} {'occurrence' if total == 1 else 'occurrences'}"]
     marked = ("gap", "overlap", "absent", "shifted")
     return ", ".join(parts + [f"{cases[case]:,} {case}" for case in marked if cases[case]])
