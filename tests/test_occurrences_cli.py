@@ -210,6 +210,7 @@ def test_the_table_marks_what_the_clock_and_the_calendar_did(cli: DuebookCli) ->
     shown = ask(cli, {"--count": None, "--until": "2026-11-30", "--time": "01:30"}).stdout
     assert "Sun 2026-11-01 01:30   2026-11-01 05:30   overlap" in shown
     assert "40 occurrences, 1 overlap" in shown
+    assert "\n1 occurrence\n" in ask(cli, {"--count": "1"}).stdout
     assert "no RRULE: it has no form for gap" in shown
     absent = {"--weekday": None, "--day": "31", "--absent": "forward", "--gap": "skip"}
     shown = ask(cli, {**absent, "--count": "2", "--from": "2026-01-31"}).stdout
