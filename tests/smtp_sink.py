@@ -43,6 +43,7 @@ class _Handler:
         return "250 2.1.5 Ok"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        await self._sink.take_time()
         number = self._sink.keep(session, envelope)
         return f"250 2.0.0 Ok: queued as SINK{number:08d}"
 
@@ -59,6 +60,7 @@ class SmtpSink:
         security: Security = "plain",
         tls: ssl.SSLContext | None = None,
         refuse: Collection[str] = (),
+        pace: Path | None = None,
     ) -> None:
         self.port = port
         self.refused = frozenset(refuse)
@@ -68,11 +70,19 @@ class SmtpSink:
         self._security = security
         self._tls = tls
         self._out = out
+        self._pace = pace
+        self._turn = asyncio.Lock()
         self._file: IO[str] | None = None
         self._changed = threading.Condition()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
+
+    async def take_time(self) -> None:
+        """While the file `pace` is there: wait the seconds in it, one message after another."""
+        async with self._turn:
+            if self._pace is not None and self._pace.exists():
+                await asyncio.sleep(float(self._pace.read_text()))
 
     def keep(self, session: Session, envelope: Envelope) -> int:
         """Store one message; returns its number from 1."""
@@ -206,6 +216,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--refuse", metavar="ADDRESS", action="append", default=[], help="say 550 to; repeatable"
     )
+    parser.add_argument(
+        "--pace", type=Path, help="a file: while it is there, each message takes the seconds in it"
+    )
     given = parser.parse_args(arguments)
     user, _, password = (given.auth or "").partition(":")
     sink = SmtpSink(
@@ -213,6 +226,7 @@ def main(arguments: list[str] | None = None) -> int:
         out=given.out,
         login=(user, password) if given.auth else None,
         refuse=given.refuse,
+        pace=given.pace,
     )
     try:
         asyncio.run(_serve_until_signalled(sink))

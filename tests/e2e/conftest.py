@@ -38,6 +38,7 @@ from tests.e2e.house import (
     RUN_TIMEOUT_S,
     House,
     counts_of,
+    pace_file,
     reconciliations,
     wait_until,
 )
@@ -69,7 +70,13 @@ occurred_at = "at"
 [provider_accounts.shop.types]
 charge = "charge"
 refund = "refund"
+
+[webhooks.stripe]
+provider_account = "stripe"
+scheme = "stripe"
+connection = "webhook_secret"
 """
+WEBHOOK_SECRET = "whsec_end_to_end"
 TROUBLED_ACCOUNTS = """
 [provider_accounts.garbled]
 provider = "csv"
@@ -156,7 +163,12 @@ def house(databases: Databases) -> Iterator[House]:
         database_url = server.ensure_database(DATABASE)
         now = clock(database_url)
         servers = ends.enter_context(
-            running_servers(home, (now - timedelta(days=5)).isoformat(), refuse=[REFUSED])
+            running_servers(
+                home,
+                (now - timedelta(days=5)).isoformat(),
+                refuse=[REFUSED],
+                pace=pace_file(home),
+            )
         )
         house = make_house(home, server, databases.create(), servers, troubled, now)
         house.stack().start()
@@ -178,6 +190,7 @@ def make_house(
     config_file = home / "duebook.toml"
     known = {
         **connections(servers),
+        "webhook_secret": json.dumps({"conn_type": "http", "password": WEBHOOK_SECRET}),
         **{
             name: json.dumps({"conn_type": "http", "host": s.address, "password": STRIPE_KEY})
             for name, s in troubled.items()

@@ -8,29 +8,42 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 from duebook.airflow.api import FINISHED_STATES, AirflowApi
-from duebook.airflow.stack import LocalStack
+from duebook.airflow.stack import COMPONENTS, LocalStack, _is_free
 from duebook.db.connect import connect_url
 from duebook.db.embedded import EmbeddedServer
 from duebook.demo.books import Books
 from duebook.demo.servers import Servers
+from duebook.errors import UnavailableError
 from tests.conftest import ENVIRONMENT, ROOT, Finished
 from tests.e2e.leaks import Secrets
 from tests.stripe_stub.server import StripeStub
 
 NIGHT, SWEEP = "nightly_reconciliation", "due_sweep"
 RUN_TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class SendingTask:
+    """A task of a sweep that holds a batch, under this name."""
+
+    name: str
+    run_id: str
+    process: psutil.Process
 
 
 @dataclass
@@ -114,6 +127,14 @@ class House:
         del told["told_at"]
         return told
 
+    def reconfigure(self, changes: Mapping[str, str]) -> None:
+        """Change lines of duebook.toml; a task reads it when it starts."""
+        text = self.config_file.read_text(encoding="utf-8")
+        for old, new in changes.items():
+            assert text.count(f"\n{old}\n") == 1, old
+            text = text.replace(f"\n{old}\n", f"\n{new}\n")
+        self.config_file.write_text(text, encoding="utf-8")
+
     # ---- mail --------------------------------------------------------------------------------
 
     def mails(self) -> int:
@@ -123,6 +144,15 @@ class House:
     def messages(self) -> list[dict[str, Any]]:
         lines = self.servers.mailbox.read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines]
+
+    @contextmanager
+    def slow_mail(self, seconds: float) -> Iterator[None]:
+        """The mail server takes so long for each message, one after another."""
+        pace_file(self.home).write_text(str(seconds), encoding="utf-8")
+        try:
+            yield
+        finally:
+            pace_file(self.home).unlink()
 
     @contextmanager
     def no_mail(self) -> Iterator[None]:
@@ -147,12 +177,81 @@ class House:
 
     # ---- Airflow -----------------------------------------------------------------------------
 
+    def kill(self, name: str) -> None:
+        """SIGKILL to a component with all that it runs; of the scheduler, whose tasks are apart,
+        to itself alone: they go on, with nobody to tell.
+        """
+        stack = self.stack()
+        leader = stack._live_leader(name)
+        assert leader is not None, f"{name} runs"
+        others = [] if name == "scheduler" else leader.children(recursive=True)
+        port = stack._port()
+        signal_all([leader, *others])
+        if name == "api-server":
+            # The last of its threads may keep the port for a moment.
+            wait_until(lambda: _is_free(port), "its port is free")
+
+    def revive(self, name: str) -> None:
+        """Start a component that was killed, as a supervisor would; wait until it is healthy."""
+        stack = self.stack()
+        (component,) = (each for each in COMPONENTS if each.name == name)
+        stack._spawn(component, stack.environment())
+        leader = stack._live_leader(name)
+        assert leader is not None
+        started = datetime.fromtimestamp(leader.create_time(), UTC)
+
+        def healthy() -> bool:
+            with stack.api() as api:
+                try:
+                    return api.health(since=started).get(component.health_name) == "healthy"
+                except UnavailableError:
+                    return False
+
+        wait_until(healthy, f"{name} is back", RUN_TIMEOUT_S)
+
+    def senders(self) -> list[SendingTask]:
+        """The tasks that hold a batch."""
+        holding = {name for (name,) in self.rows("select distinct sender from duebook.batch")}
+        found = []
+        with connect_url(self.metadata_url, autocommit=True) as conn:
+            tasks = conn.execute(
+                "select run_id, map_index, pid from public.task_instance"
+                " where dag_id = %s and state = 'running' and pid is not null",
+                [SWEEP],
+            ).fetchall()
+        for run_id, map_index, pid in tasks:
+            name = f"airflow:{run_id}" + (f":{map_index + 1}" if map_index >= 0 else "")
+            if name in holding and psutil.pid_exists(pid):
+                found.append(SendingTask(name, run_id, psutil.Process(pid)))
+        return found
+
     def night(self, run_id: str, account: str, **conf: Any) -> dict[str, dict[str, Any]]:
         """One triggered night that ends well; the counts by provider account."""
         with self.stack().api() as api:
             api.trigger(NIGHT, conf={"account": account, **conf}, run_id=run_id)
             assert api.wait_for_run(NIGHT, run_id, timeout_s=RUN_TIMEOUT_S) == "success"
             return counts_of(api, run_id)
+
+
+def signal_all(processes: Iterable[psutil.Process]) -> None:
+    """SIGKILL, and wait until none of them is there any more."""
+    ended = list(processes)
+    for process in ended:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(map(is_alive, ended)), "the killed are dead")
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def pace_file(home: Path) -> Path:
+    """What the house's mail server looks at to know how slow it is."""
+    return home / "mail-pace"
 
 
 def counts_of(api: AirflowApi, run_id: str) -> dict[str, dict[str, Any]]:

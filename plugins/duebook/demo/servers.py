@@ -48,9 +48,11 @@ class Servers:
 
 @contextlib.contextmanager
 def running_servers(
-    home: Path, stripe_now: str, *, refuse: Sequence[str] = ()
+    home: Path, stripe_now: str, *, refuse: Sequence[str] = (), pace: Path | None = None
 ) -> Iterator[Servers]:
     """Start the three, and end them whatever happens. The mail server turns `refuse` down.
+
+    While the file `pace` is there, the mail server takes the seconds in it for each message.
 
     Raises ConfigurationError outside a checkout, whose tests/ holds the servers, and
     UnavailableError when one does not start.
@@ -66,6 +68,7 @@ def running_servers(
                 "tests.smtp_sink",
                 *("--out", str(mailbox), "--auth", f"{MAIL_LOGIN}:{MAIL_PASSWORD}"),
                 *(f"--refuse={address}" for address in refuse),
+                *(() if pace is None else (f"--pace={pace}",)),
             )
         )
         yield Servers(stripe, localstripe, int(json.loads(mail)["listening"]), mailbox)
