@@ -5008,6 +5008,12 @@ begin
         when duebook.has_room(v_resource, v_hold.quantity, v_now) then 'reheld'
         else 'refund'
     end;
+    if v_state = 'confirmed' and v_hold.payment_id is null and p_payment_id is not null then
+        -- Confirmed before it was paid: from now on it is this payment's, and no other's.
+        update duebook.hold as h
+        set payment_id = p_payment_id
+        where h.account_id = p_account_id and h.hold = p_hold;
+    end if;
     if v_state not in ('open', 'expired') or v_answer = 'expired' then
         return v_answer;
     end if;

@@ -345,6 +345,15 @@ def test_another_payment_is_refused(conn: Conn) -> None:
         confirm(conn, payment="pay_2")
 
 
+def test_a_hold_confirmed_before_it_was_paid_is_its_first_payments(conn: Conn) -> None:
+    create(conn)
+    assert confirm(conn) == "confirmed"
+    assert confirm(conn, payment="pay_1") == "already_confirmed"
+    assert confirm(conn, payment="pay_1") == "already_confirmed"
+    with pytest.raises(errors.UniqueViolation, match="is for another payment"):
+        confirm(conn, payment="pay_2")
+
+
 @pytest.mark.parametrize("function", ["confirm_hold", "cancel_hold"])
 def test_an_unknown_hold_is_refused(conn: Conn, function: str) -> None:
     with pytest.raises(errors.NoDataFound, match="no hold h1"):

@@ -13,6 +13,8 @@ from duebook.session import AsJson, open_session
 
 hold_app = typer.Typer(no_args_is_help=True, help="Reservations with a fixed end.")
 _LISTED = 100
+# A whole number of four bytes.
+MOST = 2**31 - 1
 
 Account = Annotated[str, typer.Argument(help="Customer account.")]
 Hold = Annotated[str, typer.Argument(help="Name of the hold, unique for the account.")]
@@ -36,7 +38,7 @@ def hold_create(
     resource: Annotated[
         str | None, typer.Option("--resource", help="What it reserves, if that is counted.")
     ] = None,
-    quantity: Annotated[int, typer.Option("--quantity", help="How much of it.")] = 1,
+    quantity: Annotated[int, typer.Option("--quantity", max=MOST, help="How much of it.")] = 1,
     payment: Annotated[
         str | None, typer.Option("--payment", help="Payment that is to confirm it.")
     ] = None,
