@@ -316,6 +316,14 @@ def test_a_bug_is_one_line_that_quotes_no_value(
     assert "81234.57" not in line
 
 
+def test_a_function_of_another_version_asks_for_a_migration(
+    duebook_cli: DuebookCli, conn: psycopg.Connection[TupleRow]
+) -> None:
+    conn.execute("drop function duebook.cancel_hold")
+    line = refusal(duebook_cli.in_process("hold", "cancel", "a", "h", "--json"), 2)
+    assert line.endswith("`duebook migrate`")
+
+
 def test_a_provider_that_is_away_is_exit_code_3(duebook_cli: DuebookCli) -> None:
     duebook_cli.environment["AIRFLOW_CONN_STRIPE_DEFAULT"] = json.dumps(
         {"conn_type": "http", "host": "http://127.0.0.1:1", "password": "sk_test_x"}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import psycopg
+import psycopg.errors
 import typer
 
 from duebook.commands import (
@@ -35,6 +36,7 @@ from duebook.errors import (
     ConfigurationError,
     DuebookError,
     InputError,
+    RefusedError,
     UnavailableError,
 )
 from duebook.instants import parse_instant
@@ -300,6 +302,9 @@ def _of_database(error: psycopg.Error) -> tuple[Exception, int]:
 
     if is_away(error):
         return unavailable(error), UnavailableError.exit_code
+    if isinstance(error, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
+        said = f"the database lacks what this version needs ({describe(error)}): `duebook migrate`"
+        return RefusedError(said), RefusedError.exit_code
     said = f"the database refused a statement: {describe(error)}; {PLEASE_REPORT}"
     return DuebookError(said), UNEXPECTED
 
