@@ -154,6 +154,9 @@ class Story:
                 account_id=account_id,
             )
             resolve(self.house.connect, known)
+        # What is due again has its old due time, for which no trigger wakes a sweep.
+        with self.house.stack().api() as api:
+            api.trigger(SWEEP)
         self.house.settle()
         told = self.told()
         assert len(told) == self.count
