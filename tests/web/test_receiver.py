@@ -373,9 +373,7 @@ def test_deliveries_of_one_event_at_the_same_moment_are_one_receipt(
 
     with ThreadPoolExecutor(16) as pool:
         asked = [
-            pool.submit(deliver, endpoint)
-            for endpoint in ("stripe", "second")
-            for _ in range(16)
+            pool.submit(deliver, endpoint) for endpoint in ("stripe", "second") for _ in range(16)
         ]
         answers = [one.result() for one in asked]
     assert {answer.status_code for answer in answers} == {200}
