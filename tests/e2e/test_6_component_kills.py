@@ -266,6 +266,7 @@ def cleared(house: House) -> list[str]:
     return []
 
 
+@pytest.mark.prove
 def test_a_sender_and_the_scheduler_die_in_one_sweep(
     house: House, small_sweeps: None, cleared: list[str]
 ) -> None:
@@ -438,6 +439,7 @@ def test_a_webhook_to_the_api_server_is_one_notice_however_often_it_comes(house:
     ), "what the provider says, and not what the event says"
 
 
+@pytest.mark.prove
 def test_what_was_cleared_ran_again_and_told_nobody(house: House, cleared: list[str]) -> None:
     """Airflow ends a killed task that it was told to clear only when its heartbeats are overdue."""
     if not cleared:
