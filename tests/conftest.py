@@ -57,6 +57,9 @@ ENVIRONMENT = "test"
 def pytest_configure(config: pytest.Config) -> None:
     """Let a polite kill end the session like Ctrl-C does, so that the server is stopped."""
     del config
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job: the commands that tests interrupt would not feel it either.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for kind in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(kind) is signal.SIG_DFL:
             signal.signal(kind, _interrupt)
