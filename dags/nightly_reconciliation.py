@@ -51,7 +51,7 @@ def nightly_reconciliation() -> None:
     @task(execution_timeout=timedelta(minutes=5))
     def accounts() -> list[str]:
         context = get_current_context()
-        tasks.refuse_replay(context["dag_run"])
+        tasks.refuse_replay(context["dag_run"], is_asked_again=True)
         return tasks.choose_accounts(context["params"])
 
     @task(

@@ -358,6 +358,7 @@ def test_the_api_server_is_away_for_a_minute_in_mid_send(house: House, small_swe
     story.resolve_doubts()
 
 
+@pytest.mark.prove
 def test_an_open_incident_refuses_what_a_person_starts_and_pauses_the_rest(
     house: House,
 ) -> None:

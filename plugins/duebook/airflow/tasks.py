@@ -23,22 +23,28 @@ OWN_RUN_TYPES = frozenset({"scheduled", "asset_triggered"})
 
 
 @one_clear_line()
-def refuse_replay(dag_run: Any) -> None:
+def refuse_replay(dag_run: Any, *, is_asked_again: bool = False) -> None:
     """Fail a task of a run that somebody asked for while an incident is open, with its name.
 
     Asked for are manual, backfill, operator-triggered and asset-materialization runs, and any run
-    that was cleared. What Airflow starts by its schedule or an asset event is not looked at.
+    that was cleared. What Airflow starts by its schedule or an asset event is not looked at. Where
+    the tasks that follow ask again, one that finds the database away leaves the answer to them.
     """
     run_type = str(getattr(dag_run.run_type, "value", dag_run.run_type))
     if run_type in OWN_RUN_TYPES and not getattr(dag_run, "clear_number", None):
         return
     from duebook.airflow.hooks import connect_from_hook
+    from duebook.errors import UnavailableError
     from duebook.services import operate
     from duebook.settings import load_settings
 
     what = "a cleared run" if run_type in OWN_RUN_TYPES else f"a run of type {run_type}"
     connect = connect_from_hook(load_settings().airflow_connection)
-    operate.require_no_incident(connect, what)
+    try:
+        operate.require_no_incident(connect, what)
+    except UnavailableError:
+        if not is_asked_again:
+            raise
 
 
 @one_clear_line()
