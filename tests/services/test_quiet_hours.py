@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,7 +13,7 @@ import pytest
 
 from duebook.db.connect import connect_url
 from duebook.services.sweep import SweepReport, SweepRequest, sweep
-from tests.calendar_work import add_reminders, backdate, put
+from tests.calendar_work import add_reminders, backdate, clock, put
 from tests.due_work import ScriptedChannel, add_due, places, value
 
 Conn = psycopg.Connection[Any]
@@ -37,11 +37,6 @@ def run(database_url: str) -> Callable[[ScriptedChannel], SweepReport]:
 Run = Callable[[ScriptedChannel], SweepReport]
 
 
-def now_of(conn: Conn) -> datetime:
-    now: datetime = value(conn, "select clock_timestamp()")
-    return now.astimezone(UTC)
-
-
 def add_quiet(conn: Conn, start: datetime, end: datetime, **scope: str) -> None:
     conn.execute(
         "insert into duebook.quiet_hours (region, channel, kind, from_local, until_local)"
@@ -60,11 +55,11 @@ def test_every_kind_of_notice_waits(conn: Conn, run: Run) -> None:
     for first, kind in enumerate(("payment_settled", "payment_missing", "hold_refund"), 1):
         add_due(conn, 1, kind=kind, payments_from=10 * first)
     add_reminders(conn)
-    minute_ago = now_of(conn) - timedelta(minutes=1)
+    minute_ago = clock(conn) - timedelta(minutes=1)
     wall_time = minute_ago.time().replace(second=0, microsecond=0)
     put(conn, wall_time=wall_time, weekdays=[1, 2, 3, 4, 5, 6, 7])
     backdate(conn, timedelta(hours=12))
-    now = now_of(conn)
+    now = clock(conn)
     add_quiet(conn, now - HOUR, now + HOUR)
     channel = ScriptedChannel()
     assert run(channel).counts.deferred == 4
@@ -81,7 +76,7 @@ def test_each_recipient_has_a_night_of_his_own(conn: Conn, run: Run) -> None:
             "update duebook.contact set zone = %s where account_id = %s",
             [zone, f"a{number:06d}"],
         )
-    now = now_of(conn)
+    now = clock(conn)
     local = now.astimezone(ZoneInfo("Asia/Tokyo"))
     add_quiet(conn, local - HOUR, local + HOUR)
     channel = ScriptedChannel()
@@ -95,7 +90,7 @@ def test_a_region_a_kind_and_a_channel_narrow_it(conn: Conn, run: Run) -> None:
     add_due(conn, 2, accounts=2)
     add_due(conn, 2, accounts=2, kind="payment_missing", payments_from=10)
     conn.execute("update duebook.contact set region = 'FR' where account_id = 'a000001'")
-    now = now_of(conn)
+    now = clock(conn)
     add_quiet(conn, now - HOUR, now + HOUR, region="FR", kind="payment_missing")
     add_quiet(conn, now - HOUR, now + HOUR, channel="elsewhere")
     assert run(ScriptedChannel()).counts.sent == 3
@@ -106,7 +101,7 @@ def test_a_region_a_kind_and_a_channel_narrow_it(conn: Conn, run: Run) -> None:
 
 def test_what_is_too_late_at_their_end_ends_now(conn: Conn, run: Run) -> None:
     add_due(conn, 1, give_up_in=timedelta(minutes=30))
-    now = now_of(conn)
+    now = clock(conn)
     add_quiet(conn, now - HOUR, now + HOUR)
     run(ScriptedChannel())
     assert places(conn) == {"outcome": 1}
