@@ -73,6 +73,41 @@ begin
     -- A row that somebody holds is waited for: deletes are in key order, as everywhere.
     with late as materialized (
         select l.*
+        from unnest(v_account_ids, v_intent_ids, v_attempt_nos, v_answers)
+            as l (account_id, intent_id, attempt_no, is_answer)
+        where l.is_answer
+        order by l.account_id, l.intent_id
+    ),
+    from_due as (
+        delete from duebook.due as d
+        using late as l
+        where d.account_id = l.account_id and d.intent_id = l.intent_id
+        returning d.account_id, d.intent_id, l.attempt_no
+    )
+    select
+        pg_catalog.array_agg(d.account_id),
+        pg_catalog.array_agg(d.intent_id),
+        pg_catalog.array_agg(d.attempt_no)
+    into v_end_accounts, v_end_intents, v_end_attempts
+    from from_due as d;
+
+    -- A batch that holds such a key may be moving it to in_doubt or held at this moment, unaware of
+    -- the answer above: its flush or rescue holds its row, so that is waited for before those two
+    -- are looked at. One that comes after this transaction reads the answer.
+    perform b.batch_id
+    from duebook.batch as b
+    where
+        b.batch_id in (
+            select a.batch_id
+            from unnest(v_account_ids, v_intent_ids) as l (account_id, intent_id)
+            inner join duebook.attempt as a
+                on l.account_id = a.account_id and l.intent_id = a.intent_id
+        )
+    order by b.batch_id
+    for update;
+
+    with late as materialized (
+        select l.*
         from unnest(v_account_ids, v_intent_ids, v_attempt_nos, v_results, v_answers)
             as l (account_id, intent_id, attempt_no, result, is_answer)
         where l.result <> 'unknown'
@@ -86,12 +121,6 @@ begin
             and u.intent_id = l.intent_id
             and (l.is_answer or u.attempt_no = l.attempt_no)
         returning u.*, l.result, l.is_answer, l.attempt_no as late_attempt_no
-    ),
-    from_due as (
-        delete from duebook.due as d
-        using late as l
-        where d.account_id = l.account_id and d.intent_id = l.intent_id and l.is_answer
-        returning d.account_id, d.intent_id, l.attempt_no
     ),
     from_held as (
         delete from duebook.held as h
@@ -115,7 +144,9 @@ begin
         from from_doubt as u
         where u.result in ('sent', 'done', 'expired')
         union
-        select d.account_id, d.intent_id, d.attempt_no from from_due as d
+        select d.account_id, d.intent_id, d.attempt_no
+        from unnest(v_end_accounts, v_end_intents, v_end_attempts)
+            as d (account_id, intent_id, attempt_no)
         union
         select h.account_id, h.intent_id, h.attempt_no from from_held as h
     )

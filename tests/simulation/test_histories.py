@@ -80,6 +80,23 @@ BROKE: dict[str, History] = {
             ("pass", 12000.0),
         ),
     ),
+    "an answer comes late while the next sender gives its key up": History(
+        seed=741,
+        setup=Setup(batch_size=3, window=1, channel="echo", tokens=None, promised=4),
+        deeds=(
+            ("sweep", 0.0),
+            ("to_send", 1),
+            ("answer", 3, 0, 6, 2),
+            ("sweep", -600.0),
+            ("run", 0, 5),
+            ("sweep", -600.0),
+            ("to_send", 2),
+            ("to_send", 2),
+            ("pass", 1000.0),
+            ("run", 0, 55),
+            ("run", 2, 5),
+        ),
+    ),
 }
 
 

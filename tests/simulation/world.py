@@ -372,7 +372,8 @@ class World:
     def _watch_flush(self, conn: Wire, flush: Flush) -> Flushed:
         actor = conn.actor
         assert actor is not None
-        began = self.clock
+        # A flush whose answer was lost is asked for again, when some of the lease may be over.
+        began = actor.seen.setdefault(f"flush {flush.token} {flush.follows}", self.clock)
         flushed = apply_flush(conn, flush)
         if self.doubles_next_flush:
             self.doubles_next_flush = False
@@ -387,7 +388,6 @@ class World:
         if flushed.window is not None:
             lease_left = flushed.window.lease_left
             actor.seen["lease_ends"] = self.clock + lease_left.total_seconds()
-            # A flush whose answer was lost may be repeated when some of its lease is over.
             if (
                 is_at_once
                 and flush.renews
