@@ -37,11 +37,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one sender could know when its window opened: what had ended, what was to be ended."""
+    """What one sender could know when its window opened: what had ended or was to, what waits."""
 
     ended: frozenset[str]
     asked: frozenset[str]
     known: frozenset[str]
+    paused: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -109,7 +110,8 @@ class Model:
         ended = frozenset(key for key, at in self.standing.items() if at.outcome is not None)
         silenced = {key for key, account in self.account_of.items() if account in self.silenced}
         known = frozenset(key for key, at in self.standing.items() if at.known_sent)
-        return Window(ended, frozenset(self.asked | silenced), known)
+        paused = frozenset(key for key, at in self.account_of.items() if self.is_paused(key, at))
+        return Window(ended, frozenset(self.asked | silenced), known, paused)
 
     def is_paused(self, key: str, account: str) -> bool:
         """Whether somebody was answered that this is paused."""
@@ -145,6 +147,8 @@ class Model:
             self.fail(f"{key}: sent, and its end was there when the window opened")
         elif key in window.asked:
             self.fail(f"{key}: sent, and it was to be ended before the window opened")
+        elif key in window.paused:
+            self.fail(f"{key}: sent, and it was paused before the window opened")
         elif key in window.known and not self.pardoned[key]:
             self.fail(f"{key}: sent again, and it was known to be sent")
 
