@@ -2970,11 +2970,19 @@ CREATE FUNCTION duebook.plain_date(p_text text, p_order text) RETURNS text
             when 'iso' then p_text
             when 'day_first'
                 then pg_catalog.regexp_replace(
-                    p_text, '^([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})', '\3-\2-\1'
+                    pg_catalog.regexp_replace(
+                        p_text, '^([0-9]{1,2}[./-][0-9]{1,2}[./-])([0-9]{2})(?![0-9])', '\120\2'
+                    ),
+                    '^([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})',
+                    '\3-\2-\1'
                 )
             when 'month_first'
                 then pg_catalog.regexp_replace(
-                    p_text, '^([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})', '\3-\1-\2'
+                    pg_catalog.regexp_replace(
+                        p_text, '^([0-9]{1,2}[./-][0-9]{1,2}[./-])([0-9]{2})(?![0-9])', '\120\2'
+                    ),
+                    '^([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})',
+                    '\3-\1-\2'
                 )
         end;
 $$;
@@ -6908,6 +6916,39 @@ COMMENT ON COLUMN duebook.settlement_file.run_id IS 'Run that took it.';
 
 COMMENT ON COLUMN duebook.settlement_file.received_at IS 'When.';
 
+CREATE TABLE duebook.settlement_file_check (
+    file_id bigint NOT NULL,
+    section text NOT NULL,
+    currency text DEFAULT ''::text NOT NULL,
+    check_name text NOT NULL,
+    provider_account text NOT NULL,
+    stated_minor bigint,
+    computed_minor bigint,
+    is_ok boolean NOT NULL,
+    checked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT check_name_is_known CHECK ((check_name = ANY (ARRAY['gross_credit'::text, 'gross_debit'::text, 'fee_credit'::text, 'fee_debit'::text, 'section_footer'::text, 'totals'::text])))
+);
+
+COMMENT ON TABLE duebook.settlement_file_check IS 'What a settlement file states about its own rows, held against them. A statement that does not hold flags the file and refuses nothing. Append-only.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.file_id IS 'File.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.section IS 'Part of the file that the statement is about: section 1, or report.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.currency IS 'Currency of the amounts; empty where the statement names none.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.check_name IS 'gross_credit, gross_debit, fee_credit, fee_debit: a total; section_footer: the totals are missing, so the file was cut; totals: they are no numbers.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.provider_account IS 'Account the file belongs to.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.stated_minor IS 'What the file states, minor units; null: nothing.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.computed_minor IS 'What its rows come to, minor units.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.is_ok IS 'Whether the rows come to what is stated.';
+
+COMMENT ON COLUMN duebook.settlement_file_check.checked_at IS 'When.';
+
 ALTER TABLE duebook.settlement_file ALTER COLUMN file_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME duebook.settlement_file_file_id_seq
     START WITH 1
@@ -8050,6 +8091,49 @@ COMMENT ON COLUMN duebook_reports.settlement_entries.run_id IS 'Run that stored 
 
 COMMENT ON COLUMN duebook_reports.settlement_entries.stored_at IS 'When it was stored.';
 
+CREATE VIEW duebook_reports.settlement_file_checks AS
+ SELECT c.provider_account,
+    f.name AS file,
+    f.received_at,
+    c.section,
+    NULLIF(c.currency, ''::text) AS currency,
+    c.check_name,
+    c.stated_minor,
+    c.computed_minor,
+    duebook.major_amount(c.stated_minor, (c.currency)::bpchar, a.provider) AS stated,
+    duebook.major_amount(c.computed_minor, (c.currency)::bpchar, a.provider) AS computed,
+    c.is_ok,
+    f.run_id
+   FROM ((duebook.settlement_file_check c
+     JOIN duebook.settlement_file f ON ((c.file_id = f.file_id)))
+     LEFT JOIN duebook.provider_account a ON ((c.provider_account = a.provider_account)));
+
+COMMENT ON VIEW duebook_reports.settlement_file_checks IS 'What settlement files state about their own rows (totals by currency), beside what the rows come to. A file without its totals was cut.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.provider_account IS 'Account the file belongs to.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.file IS 'File name.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.received_at IS 'When it was taken.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.section IS 'Part of the file: section 1, or report.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.currency IS 'Currency of the amounts; null where the statement names none.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.check_name IS 'gross_credit, gross_debit, fee_credit, fee_debit; section_footer: the totals are missing; totals: they are no numbers.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.stated_minor IS 'What the file states, minor units.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.computed_minor IS 'What its rows come to, minor units.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.stated IS 'What the file states, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.computed IS 'What its rows come to, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.is_ok IS 'Whether the rows come to what is stated.';
+
+COMMENT ON COLUMN duebook_reports.settlement_file_checks.run_id IS 'Run that took the file.';
+
 ALTER TABLE ONLY duebook.settlement_entry_version ATTACH PARTITION duebook.settlement_entry_version_default DEFAULT;
 
 ALTER TABLE ONLY duebook.alembic_version
@@ -8208,6 +8292,9 @@ ALTER TABLE ONLY duebook.settlement_entry_version
 ALTER TABLE ONLY duebook.settlement_entry_version_default
     ADD CONSTRAINT settlement_entry_version_default_pkey PRIMARY KEY (provider_account, entry_id, version, stored_at);
 
+ALTER TABLE ONLY duebook.settlement_file_check
+    ADD CONSTRAINT settlement_file_check_pkey PRIMARY KEY (file_id, section, currency, check_name);
+
 ALTER TABLE ONLY duebook.settlement_file
     ADD CONSTRAINT settlement_file_is_taken_once UNIQUE (provider_account, sha256);
 
@@ -8296,6 +8383,8 @@ CREATE INDEX settlement_entry_by_payment ON duebook.settlement_entry USING btree
 CREATE INDEX settlement_entry_in_suspense ON duebook.settlement_entry USING btree (payment_ref, provider_account) WHERE ((account_id IS NULL) AND ((payment_ref IS NOT NULL) OR (entry_type = ANY (ARRAY['charge'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text]))));
 
 CREATE INDEX settlement_entry_pending ON duebook.settlement_entry USING btree (provider_account, entry_id) WHERE (entry_status = 'pending'::text);
+
+CREATE INDEX settlement_file_check_failed ON duebook.settlement_file_check USING btree (provider_account, file_id) WHERE (NOT is_ok);
 
 ALTER INDEX duebook.settlement_entry_version_pkey ATTACH PARTITION duebook.settlement_entry_version_default_pkey;
 
@@ -8680,6 +8769,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_entry_version_defa
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_file TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_file_check TO duebook_app;
+
 GRANT USAGE ON SEQUENCE duebook.settlement_file_file_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.suppression TO duebook_app;
@@ -8729,3 +8820,6 @@ GRANT SELECT ON TABLE duebook_reports.settlement_batches TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.settlement_entries TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.settlement_entries TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.settlement_file_checks TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.settlement_file_checks TO duebook_analyst;

@@ -112,9 +112,10 @@ class CsvColumns(_Model):
     """Which column of a provider's file is what, and how its numbers and dates are written.
 
     `entry_id` may name several columns; their values together are the identity. Amounts are signed
-    major units in `gross` (also called `amount`) or stand in `debit` and `credit`. What has no
-    column: fee is gross less net or 0, net is gross less fee, net_currency is currency, status is
-    settled, the source's order is arrival.
+    major units in `gross` (also called `amount`), or stand in `debit` and `credit`, or have their
+    sign in the column `direction`, where `debit_words` mark what goes out. What has no column: fee
+    is gross less net or 0, net is gross less fee, net_currency is currency, status is settled, the
+    source's order is arrival. Without a `header` columns are numbers from 1.
     """
 
     entry_id: Columns
@@ -126,9 +127,11 @@ class CsvColumns(_Model):
     )
     debit: str | None = None
     credit: str | None = None
+    direction: str | None = None
     fee: str | None = None
     net: str | None = None
-    currency: str
+    currency: str | None = None
+    currency_code: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
     net_currency: str | None = None
     payment_ref: str | None = None
     provider_payment_ref: str | None = None
@@ -143,6 +146,10 @@ class CsvColumns(_Model):
     thousands: Literal["", ",", ".", " ", "'"] = ""
     fee_sign: Literal["cost_is_positive", "cost_is_negative"] = "cost_is_positive"
     dates: Literal["iso", "day_first", "month_first"] = "iso"
+    amount_sign: Literal["as_written", "inverted"] = "as_written"
+    debit_words: tuple[str, ...] = ("D", "DR", "Debit")
+    minor_units: bool = False
+    header: bool = True
     batches_are_complete: bool = False
 
     def by_field(self) -> dict[str, str]:
@@ -161,6 +168,7 @@ _CSV_FIELDS: Final = (
     "gross",
     "debit",
     "credit",
+    "direction",
     "fee",
     "net",
     "currency",
@@ -179,7 +187,7 @@ _CSV_FIELDS: Final = (
 class ProviderAccountConfig(_Model):
     """One account at one provider."""
 
-    provider: Literal["stripe", "adyen", "csv"]
+    provider: Literal["stripe", "adyen", "paypal", "csv"]
     mode: Literal["dry_run", "shadow", "live"]
     notify_from: Instant | None = None
     settle_within: Duration
@@ -460,3 +468,11 @@ def _column_contradictions(where: str, columns: CsvColumns) -> Iterator[str]:
         yield f"{where}.entry_id: expected one to three columns"
     if columns.decimal == columns.thousands:
         yield f"{where}: decimal and thousands are the same"
+    if (columns.currency is None) == (columns.currency_code is None):
+        yield f"{where}: expected one of currency (a column) and currency_code (of all rows)"
+    if columns.direction is not None and not columns.gross:
+        yield f"{where}.direction: is the sign of amount, which is missing"
+    if not columns.header:
+        wrong = next((c for c in columns.by_field().values() if not c.isdecimal()), None)
+        if wrong is not None:
+            yield f"{where}: {wrong!r} is no number; without a header columns are numbers from 1"

@@ -101,12 +101,27 @@ def render_reconcile(document: Document, console: Console) -> None:
     if unknown:
         text = ", ".join(f"{name} {count:,}" for name, count in unknown.items())
         _fields(console, "unknown", f"kept as type other: {text}", style=CARE)
+    _file_checks(document.get("file_checks") or [], console)
     _batches(document.get("batches") or [], document.get("provider"), console)
     _rejects(document, console)
     if document.get("quarantined") and document.get("run_id") and not _rejected(document):
         _blank(console)
         text = f"rows in quarantine: `duebook explain run:{document['run_id']}` says which and why"
         _hanging(console, "", Text(text, CARE))
+
+
+def _file_checks(checks: Sequence[Document], console: Console) -> None:
+    """Files whose own totals are not what their rows come to, or that lack them."""
+    for file in dict.fromkeys(each["file"] for each in checks):
+        names = dict.fromkeys(
+            " ".join(part for part in (each["currency"], each["check_name"]) if part)
+            for each in checks
+            if each["file"] == file
+        )
+        text = f"{file} disagrees with its own totals: {', '.join(names)}"
+        if list(names) == ["section_footer"]:
+            text = f"{file} was cut: its totals are missing"
+        _fields(console, "file", text, style=CARE)
 
 
 def _reconcile_title(document: Document) -> str:

@@ -104,7 +104,7 @@ def _copy_bytes(connection: psycopg.Connection[Any], number: int, file: ScannedF
 
 def _copy_rows(connection: psycopg.Connection[Any], number: int, file: ScannedFile) -> None:
     statement = _built(connection, "build_copy_numbered_row", {"fields": list(file.fields)})
-    rows = tolerant_rows(file)
+    rows = (file.read or tolerant_rows)(file)
     exhausted = False
     while not exhausted:
         broken: list[BrokenRow] = []

@@ -23,9 +23,10 @@ from duebook.db.connect import describe
 from duebook.db.sql import query
 from duebook.errors import ConfigurationError, InputError
 from duebook.services.raw_rows import copy_file, create_raw_rows, enter_source
-from duebook.settlements import adyen, mapped_csv
-from duebook.settlements.base import ApiSource, Cursor, Pull, SubjectSource
-from duebook.settlements.delimited import Layout, ScannedFile, scan_file
+from duebook.settlements import adyen
+from duebook.settlements.base import ApiSource, Cursor, FileCheck, Pull, SubjectSource
+from duebook.settlements.delimited import ScannedFile
+from duebook.settlements.formats import Format, formats_of, recognise
 from duebook.settlements.zones import ABBREVIATIONS
 
 log = structlog.get_logger(__name__)
@@ -51,25 +52,11 @@ _TABLES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """How the files of one provider are read: their layout and the names of the statements."""
-
-    layout: Layout
-    fields: tuple[str, ...]
-    same_as: Mapping[str, str]
-    types: Mapping[str, str]
-    stage: str
-    reject: str
-    body: str
-    identity: str
-    columns: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Staged:
     """What was laid down.
 
-    `known` and `repeated` are checksums of files that were taken before, or given twice; `body` is
+    `checks` is what files state about their own rows, each with the number of its file. `known` and
+    `repeated` are checksums of files that were taken before, or given twice; `body` is
     the statement that finds the bodies; `is_filtered`: rows equal to the current versions, as they
     were after the run `last_run_id`, were left out, and `lay_down_all` lays them down after all.
     """
@@ -80,40 +67,10 @@ class Staged:
     is_api: bool = False
     cursor: Cursor | None = None
     unknown_types: Mapping[str, int] = field(default_factory=dict)
+    checks: Sequence[tuple[int, FileCheck]] = ()
     is_filtered: bool = False
     last_run_id: int | None = None
     lay_down_all: Callable[[], None] | None = None
-
-
-def reader_of(account: ProviderAccountConfig) -> Reader:
-    """How this account's files are read. Raises ConfigurationError when it has none."""
-    if account.provider == "adyen":
-        return Reader(
-            layout=adyen.LAYOUT,
-            fields=tuple(adyen.COLUMNS),
-            same_as={},
-            types={**adyen.TYPES, **account.types},
-            stage=adyen.STAGE,
-            reject=adyen.REJECT,
-            body=adyen.BODY,
-            identity=adyen.IDENTITY,
-            columns=adyen.COLUMNS,
-        )
-    if account.provider == "csv" and account.columns is not None:
-        columns = account.columns.by_field()
-        layout, same_as = mapped_csv.make_layout(columns, account.columns.delimiter)
-        return Reader(
-            layout=layout,
-            fields=mapped_csv.FIELDS,
-            same_as=same_as,
-            types=account.types,
-            stage=mapped_csv.STAGE,
-            reject=mapped_csv.REJECT,
-            body=mapped_csv.BODY,
-            identity=mapped_csv.IDENTITY,
-            columns=columns,
-        )
-    raise ConfigurationError(f"provider {account.provider} is read over its API, not from files")
 
 
 def prepare(connection: psycopg.Connection[Any]) -> None:
@@ -135,8 +92,9 @@ def stage_files(
 
     All of them are looked at first. Raises InputError when one can't be read as a whole.
     """
-    reader = reader_of(account)
-    scanned = [scan_file(path, reader.layout) for path in paths]
+    formats = formats_of(account)
+    recognised = [recognise(path, formats) for path in paths]
+    scanned = [file for file, _ in recognised]
     checksums = [file.sha256 for file in scanned]
     values = {"provider_account": name, "checksums": checksums}
     known = {row[0] for row in connection.execute(query("find_known_files"), values)}
@@ -150,6 +108,7 @@ def stage_files(
     taken = tuple(checksum for checksum in checksums if checksum in known)
     if not new:
         return Staged(known=taken)
+    reader = _the_one_format([(f, r) for f, r in recognised if f.sha256 in new])
     _prepare_reader(connection, account, reader)
     for number, file in enumerate(new.values(), start=1):
         progress("files", number - 1, len(new))
@@ -161,6 +120,11 @@ def stage_files(
     return Staged(
         known=taken,
         repeated=tuple(repeated),
+        checks=[
+            (number, each)
+            for number, file in enumerate(new.values(), start=1)
+            for each in file.checks
+        ],
         body=reader.body,
         unknown_types=_unknown_types(connection),
         is_filtered=is_filtered,
@@ -169,8 +133,19 @@ def stage_files(
     )
 
 
+def _the_one_format(recognised: Sequence[tuple[ScannedFile, Format]]) -> Format:
+    (first, known), *others = recognised
+    for file, other in others:
+        if other.name != known.name:
+            raise InputError(
+                f"{first.name} is a {known.name}, {file.name} is not (a {other.name}): expected "
+                "files of one format at a time"
+            )
+    return known
+
+
 def _prepare_reader(
-    connection: psycopg.Connection[Any], account: ProviderAccountConfig, reader: Reader
+    connection: psycopg.Connection[Any], account: ProviderAccountConfig, reader: Format
 ) -> None:
     connection.execute(
         query("put_staged_types"),
@@ -178,10 +153,11 @@ def _prepare_reader(
     )
     connection.execute(
         query("put_staged_statuses"),
-        {"words": list(account.statuses), "meanings": list(account.statuses.values())},
+        {"words": list(reader.statuses), "meanings": list(reader.statuses.values())},
     )
     zones = list(ABBREVIATIONS.values())
-    needs_names = account.columns is not None
+    dialect = reader.dialect
+    needs_names = dialect is not None
     connection.execute(
         query("put_staged_zones"),
         {
@@ -193,28 +169,33 @@ def _prepare_reader(
     )
     connection.execute(query("create_staged_exponent"), {"provider": account.provider})
     create_raw_rows(connection, reader.fields, reader.same_as)
-    if account.columns is not None:
+    if dialect is not None:
         connection.execute(query("create_staged_dialect"))
         connection.execute(
             query("put_staged_dialect"),
             {
-                "decimal_point": account.columns.decimal,
-                "thousands": account.columns.thousands,
-                "date_order": account.columns.dates,
-                "fee_factor": 1 if account.columns.fee_sign == "cost_is_positive" else -1,
-                "has_zone_column": account.columns.occurred_zone is not None,
-                "zone": account.zone,
+                "decimal_point": dialect.decimal,
+                "thousands": dialect.thousands,
+                "date_order": dialect.dates,
+                "fee_factor": 1 if dialect.fee_sign == "cost_is_positive" else -1,
+                "amount_factor": 1 if dialect.amount_sign == "as_written" else -1,
+                "debit_words": [word.lower() for word in dialect.debit_words],
+                "is_minor": dialect.minor_units,
+                "currency_code": dialect.currency_code,
+                "has_zone_column": dialect.occurred_zone is not None,
+                "zone": reader.zone,
             },
         )
         connection.execute(query("create_csv_row"))
-    connection.execute(query("create_staged_salt"), {"salt": _salt(account)})
+    connection.execute(query("create_staged_salt"), {"salt": _salt(account, reader.name)})
     connection.execute(query(reader.identity))
     connection.execute(query("analyze_words"))
 
 
-def _salt(account: ProviderAccountConfig) -> int:
+def _salt(account: ProviderAccountConfig, format_name: str) -> int:
     """What the fingerprint of a row's text stands under: everything that decides its meaning."""
     settings = {**account.stored_settings(), "provider": account.provider, "zone": account.zone}
+    settings["format"] = format_name
     text = json.dumps([_MEANING, settings], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
@@ -226,7 +207,7 @@ class _Rows:
     def __init__(
         self,
         connection: psycopg.Connection[Any],
-        reader: Reader,
+        reader: Format,
         name: str,
         files: tuple[ScannedFile, ...],
     ) -> None:

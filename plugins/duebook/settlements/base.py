@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Literal, Protocol, runtime_checkable
 
 EntryType = Literal[
@@ -60,6 +61,26 @@ class RejectedRow:
     value: str | None
     reason: str
     expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """What a file states about its own rows, major units, beside what they come to.
+
+    `section` names the part of the file. Neither amount is there when what should state them is
+    missing or can't be read.
+    """
+
+    section: str
+    currency: str | None
+    check: str
+    stated: Decimal | None
+    computed: Decimal | None
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it is stated, and the rows come to it."""
+        return self.stated is not None and self.stated == self.computed
 
 
 @dataclass(frozen=True, slots=True)

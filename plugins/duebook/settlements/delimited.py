@@ -14,12 +14,13 @@ import csv
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from duebook.errors import InputError
+from duebook.settlements.base import FileCheck
 
 CHUNK_BYTES: Final = 1 << 20
 HEADER_LINES: Final = 100
@@ -29,14 +30,22 @@ _BOM: Final = codecs.BOM_UTF8
 _CONTROLS: Final = bytes(set(range(1, 32)) - {10, 13}) + b"\x7f"
 
 
+class UnknownLayoutError(InputError):
+    """A file that can be read, and is not of the layout that was looked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which columns of a file matter: field to header, and which of them must be there."""
+    """Which columns of a file matter: field to header, and which of them must be there.
+
+    Without a header the columns are called by their numbers, from 1.
+    """
 
     what: str
     columns: Mapping[str, str]
     required: frozenset[str]
     delimiter: str = ","
+    has_header: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,9 @@ class ScannedFile:
     `header_line` is the physical line of the header; `lines` counts the physical lines between
     `data_start` and `data_end`, line ends at the end of the file left out. `is_plainly_quoted` is
     False when a quote stands inside an unquoted cell, which readers understand differently.
-    `has_controls`: a control character or a lone carriage return stands somewhere.
+    `has_controls`: a control character or a lone carriage return stands somewhere. `read` reads a
+    file that is not one row a line under one header; `checks` is filled by then with what such a
+    file says about itself.
     """
 
     path: Path
@@ -62,6 +73,8 @@ class ScannedFile:
     is_plainly_quoted: bool
     has_controls: bool
     fields: tuple[str, ...]
+    read: Callable[[ScannedFile], Iterator[DataRow | BrokenRow]] | None = None
+    checks: list[FileCheck] = field(default_factory=list, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +173,78 @@ def scan_file(path: Path, layout: Layout) -> ScannedFile:
     )
 
 
+def scan_records(
+    path: Path,
+    what: str,
+    fields: tuple[str, ...],
+    is_first: Callable[[Sequence[str]], bool],
+    read: Callable[[ScannedFile], Iterator[DataRow | BrokenRow]],
+) -> ScannedFile:
+    """Look once at a file of typed records, which `read` turns into rows of `fields`.
+
+    Raises UnknownLayoutError when its first record is not one by `is_first`, InputError when it
+    can't be read as a whole.
+    """
+    name = path.name
+    try:
+        with path.open("rb") as stream:
+            status = os.fstat(stream.fileno())
+            content = _Content(name, _stray_quote(","))
+            digest, end = _digest(stream, content)
+            if end == 0:
+                raise InputError(f"{name}: the file is empty; expected {what}")
+            stream.seek(0)
+            line_no, first = _first_record(stream)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or 'not readable'}") from None
+    if not is_first(first):
+        shown = (first or [""])[0][:40]
+        raise UnknownLayoutError(f"{name}, line {line_no}: {shown!r}; expected {what}")
+    return ScannedFile(
+        path=path,
+        name=name,
+        sha256=digest,
+        size=status.st_size,
+        modified_ns=status.st_mtime_ns,
+        delimiter=",",
+        header_line=0,
+        data_start=0,
+        data_end=end,
+        lines=1,
+        is_plainly_quoted=False,
+        has_controls=True,
+        fields=fields,
+        read=read,
+    )
+
+
+def _first_record(stream: BinaryIO) -> tuple[int, list[str]]:
+    for number in range(1, HEADER_LINES + 1):
+        line = stream.readline(LONGEST_LINE)
+        cells = _split(line, ",", first=number == 1)
+        if any(cells) or not line:
+            return number, cells
+    return HEADER_LINES, []
+
+
+def read_records(file: ScannedFile) -> Iterator[tuple[int, str, Sequence[str] | None]]:
+    """First physical line, text and cells of each record; cells None when it can't be parsed."""
+    with file.path.open("rb") as stream:
+        if stream.read(len(_BOM)) != _BOM:
+            stream.seek(0)
+        yield from _records(stream, file)
+        _require_unchanged(stream, file)
+
+
+def read_lines(file: ScannedFile) -> Iterator[tuple[int, str]]:
+    """Each physical line and its number."""
+    with file.path.open("rb") as stream:
+        for line_no, line in enumerate(stream, start=1):
+            text = line.removeprefix(_BOM) if line_no == 1 else line
+            yield line_no, text.decode("utf-8").rstrip("\r\n")
+        _require_unchanged(stream, file)
+
+
 def _stray_quote(delimiter: str) -> re.Pattern[bytes]:
     """A quote with an ordinary byte on both sides: neither opening, closing nor doubled."""
     ordinary = b'[^"\r\n' + re.escape(delimiter.encode()) + b"]"
@@ -199,12 +284,16 @@ def _count_lines(stream: BinaryIO, start: int, end: int) -> int:
 
 def _find_header(stream: BinaryIO, name: str, layout: Layout) -> tuple[int, int, tuple[str, ...]]:
     wanted = {_plain(header): field for field, header in layout.columns.items()}
+    if not layout.has_header:
+        return _number_columns(stream, name, layout, wanted)
     best: tuple[int, int, list[str]] | None = None
     for number in range(1, HEADER_LINES + 1):
         line = stream.readline(LONGEST_LINE)
         if not line:
             break
         cells = [_plain(cell) for cell in _split(line, layout.delimiter, first=number == 1)]
+        while cells and not cells[-1]:
+            cells.pop()
         known = sum(cell in wanted for cell in cells)
         if known > (best[1] if best else 0):
             best = (number, known, cells)
@@ -214,7 +303,27 @@ def _find_header(stream: BinaryIO, name: str, layout: Layout) -> tuple[int, int,
     missing = [
         h for f, h in layout.columns.items() if f in layout.required and _plain(h) not in cells
     ]
-    raise InputError(f"{name}, line {at}: column {missing[0]!r} is missing; expected {layout.what}")
+    raise UnknownLayoutError(
+        f"{name}, line {at}: column {missing[0]!r} is missing; expected {layout.what}"
+    )
+
+
+def _number_columns(
+    stream: BinaryIO, name: str, layout: Layout, wanted: Mapping[str, str]
+) -> tuple[int, int, tuple[str, ...]]:
+    """Columns of a file without a header, by how many its first row has."""
+    has_bom = stream.read(len(_BOM)) == _BOM
+    start = len(_BOM) if has_bom else 0
+    stream.seek(start)
+    width = len(_split(stream.readline(LONGEST_LINE), layout.delimiter, first=False))
+    cells = [str(number) for number in range(1, width + 1)]
+    missing = [h for f, h in layout.columns.items() if f in layout.required and h not in cells]
+    if missing:
+        raise UnknownLayoutError(
+            f"{name}, line 1: column {missing[0]} is missing, there are {width}; "
+            f"expected {layout.what}"
+        )
+    return 0, start, _fields(cells, wanted, name, 1)
 
 
 def _split(line: bytes, delimiter: str, *, first: bool) -> list[str]:
@@ -272,6 +381,8 @@ def tolerant_rows(file: ScannedFile) -> Iterator[DataRow | BrokenRow]:
                 )
             elif not any(cells):
                 continue
+            elif len(cells) > width and not any(cells[width:]):
+                yield DataRow(line_no, [cell or None for cell in cells[:width]])
             elif len(cells) != width:
                 yield BrokenRow(
                     line_no, raw, f"{len(cells)} cells", f"{len(cells)} cells of {width}", expected

@@ -14,6 +14,7 @@ FIELDS: Final = (
     "gross",
     "debit",
     "credit",
+    "direction",
     "fee",
     "net",
     "currency",
@@ -34,7 +35,9 @@ BODY: Final = "create_csv_body"
 IDENTITY: Final = "create_csv_identity"
 
 
-def make_layout(columns: dict[str, str], delimiter: str) -> tuple[Layout, dict[str, str]]:
+def make_layout(
+    columns: dict[str, str], delimiter: str, *, has_header: bool = True
+) -> tuple[Layout, dict[str, str]]:
     """The layout of a mapped file, and which fields read the same column as an earlier field.
 
     `columns` is field to column. A column that several fields read is read once.
@@ -52,4 +55,4 @@ def make_layout(columns: dict[str, str], delimiter: str) -> tuple[Layout, dict[s
             first[key] = field
     read = {field: columns[field] for field in first.values()}
     what = "the columns that duebook.toml maps"
-    return Layout(what, read, frozenset(read), delimiter), same_as
+    return Layout(what, read, frozenset(read), delimiter, has_header), same_as

@@ -11,6 +11,7 @@ select
             'gross', r.gross,
             'debit', r.debit,
             'credit', r.credit,
+            'direction', r.direction,
             'fee', r.fee,
             'net', r.net,
             'occurred_at', r.occurred_at,

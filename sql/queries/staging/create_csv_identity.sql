@@ -15,6 +15,7 @@ select
             r.gross,
             r.debit,
             r.credit,
+            r.direction,
             r.fee,
             r.net,
             r.currency,

@@ -13,9 +13,15 @@ select
     r.batch_ref,
     r.payment_ref,
     r.provider_payment_ref,
-    r.currency,
-    coalesce(r.net_currency, r.currency) as net_currency,
+    upper(coalesce(r.currency, d.currency_code)) as currency,
+    upper(coalesce(r.net_currency, r.currency, d.currency_code)) as net_currency,
     case
+        when r.direction is not null
+            then
+                concat(
+                    case when lower(r.direction) = any(d.debit_words) then '-' end,
+                    ltrim(duebook.plain_number(r.gross, d.decimal_point, d.thousands), '+-')
+                )
         when d.has_plain_numbers then r.gross
         else duebook.plain_number(r.gross, d.decimal_point, d.thousands)
     end as gross,
@@ -46,6 +52,8 @@ select
     end as updated,
     case when d.has_zone_column then r.occurred_zone else d.zone end as zone_name,
     d.fee_factor,
+    d.amount_factor,
+    d.is_minor,
     d.arrival_order
 from raw_row as r
 cross join (

@@ -14,8 +14,20 @@ from suspect_row as q
 inner join csv_row as w on q.source_no = w.source_no and q.line_no = w.line_no
 inner join raw_row as r on q.source_no = r.source_no and q.line_no = r.line_no
 left join staged_status as u on lower(w.status) = u.provider_status
-left join staged_exponent as g on w.currency = g.currency
-left join staged_exponent as n on w.net_currency = n.currency
+left join lateral (
+    select
+        x.currency,
+        case when w.is_minor then 0::smallint else x.exponent end as exponent
+    from staged_exponent as x
+    where w.currency = x.currency
+) as g on true
+left join lateral (
+    select
+        x.currency,
+        case when w.is_minor then 0::smallint else x.exponent end as exponent
+    from staged_exponent as x
+    where w.net_currency = x.currency
+) as n on true
 left join staged_zone as z on w.zone_name = z.abbreviation
 cross join lateral (
     select v.*

@@ -115,14 +115,14 @@ from (
             w.provider_payment_ref,
             w.currency,
             w.net_currency,
-            g.factor,
-            g.exponent,
-            n.factor as net_factor,
-            n.exponent as net_exponent,
+            case when w.is_minor then 1::numeric else g.factor end as factor,
+            case when w.is_minor then 0 else g.exponent end as exponent,
+            case when w.is_minor then 1::numeric else n.factor end as net_factor,
+            case when w.is_minor then 0 else n.exponent end as net_exponent,
             case
                 when not w.has_odd_text
                     then
-                        coalesce(
+                        w.amount_factor * coalesce(
                             w.gross::numeric,
                             case
                                 when coalesce(w.credit, w.debit) is not null
@@ -133,7 +133,7 @@ from (
                         )
             end as gross,
             case when not w.has_odd_text then w.fee::numeric * w.fee_factor end as fee,
-            case when not w.has_odd_text then w.net::numeric end as net,
+            case when not w.has_odd_text then w.amount_factor * w.net::numeric end as net,
             case
                 when not w.has_odd_text and not w.has_own_offset
                     then w.occurred::timestamp

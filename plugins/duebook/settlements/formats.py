@@ -1,0 +1,196 @@
+"""Which kinds of file each provider has, and how each is recognised and read.
+
+A file is known by its contents and never by its name. Every kind but Adyen's is read as a mapped
+table: what differs is only where its columns come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from duebook.config import CsvColumns, ProviderAccountConfig
+from duebook.errors import ConfigurationError
+from duebook.settlements import adyen, json_lines, mapped_csv, paypal, stripe_report
+from duebook.settlements.delimited import (
+    Layout,
+    ScannedFile,
+    UnknownLayoutError,
+    scan_file,
+)
+
+_NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of file: how it is recognised, and the names of the statements that read its rows.
+
+    `columns` is field to the file's own column, as an error names it. `dialect` says how a mapped
+    file writes numbers and dates. `same_as` names fields that read the column of another.
+    """
+
+    name: str
+    scan: Callable[[Path], ScannedFile]
+    fields: tuple[str, ...]
+    columns: Mapping[str, str]
+    types: Mapping[str, str]
+    stage: str
+    reject: str
+    body: str
+    identity: str
+    zone: str
+    same_as: Mapping[str, str] = field(default_factory=lambda: _NO_WORDS)
+    statuses: Mapping[str, str] = field(default_factory=lambda: _NO_WORDS)
+    dialect: CsvColumns | None = None
+
+
+def formats_of(account: ProviderAccountConfig) -> tuple[Format, ...]:
+    """The kinds of file that this account may bring, the provider's own before the mapped one.
+
+    Raises ConfigurationError when it has none.
+    """
+    found = tuple(_formats(account))
+    if not found:
+        raise ConfigurationError(
+            f"provider {account.provider} is read over its API, not from files"
+        )
+    return found
+
+
+def _formats(account: ProviderAccountConfig) -> Iterator[Format]:
+    if account.provider == "adyen":
+        yield _adyen(account)
+    elif account.provider == "paypal":
+        yield _paypal(account)
+    elif account.provider == "stripe":
+        yield from _stripe(account)
+    if account.columns is not None:
+        yield _mapped_json(account, account.columns)
+        yield _mapped(account, account.columns)
+
+
+def recognise(path: Path, formats: Sequence[Format]) -> tuple[ScannedFile, Format]:
+    """Look at a file, and which of these kinds it is.
+
+    Raises InputError when it can't be read as a whole, or is none of them.
+    """
+    faults: list[UnknownLayoutError] = []
+    for each in formats:
+        try:
+            return each.scan(path), each
+        except UnknownLayoutError as fault:
+            faults.append(fault)
+    if len(faults) == 1 or formats[0].dialect is formats[-1].dialect:
+        # One mapping: what it lacks in a table says more than that it is no JSON.
+        raise faults[-1]
+    looked_for = "; ".join(
+        f"{each.name} ({str(fault).partition('; expected')[0].removeprefix(path.name)[2:]})"
+        for each, fault in zip(formats, faults, strict=True)
+    )
+    raise UnknownLayoutError(f"{path.name}: none of the known formats: {looked_for}")
+
+
+def _adyen(account: ProviderAccountConfig) -> Format:
+    return Format(
+        name="Adyen settlement detail report",
+        scan=partial(scan_file, layout=adyen.LAYOUT),
+        fields=tuple(adyen.COLUMNS),
+        columns=adyen.COLUMNS,
+        types={**adyen.TYPES, **account.types},
+        stage=adyen.STAGE,
+        reject=adyen.REJECT,
+        body=adyen.BODY,
+        identity=adyen.IDENTITY,
+        zone=account.zone,
+    )
+
+
+def _paypal(account: ProviderAccountConfig) -> Format:
+    return _table(
+        "PayPal settlement report",
+        paypal.scan_report,
+        paypal.COLUMNS,
+        {"type": "entry_id_2"},
+        paypal.DIALECT,
+        types={**paypal.TYPES, **account.types},
+        zone=account.zone,
+    )
+
+
+def _stripe(account: ProviderAccountConfig) -> Iterator[Format]:
+    for name, columns, zone in stripe_report.variants(account.reference, account.zone):
+        mapped, same_as = mapped_csv.make_layout(columns.by_field(), columns.delimiter)
+        required = mapped.required - stripe_report.OPTIONAL
+        layout = Layout(stripe_report.WHAT, mapped.columns, required, mapped.delimiter)
+        yield _table(
+            name,
+            partial(scan_file, layout=layout),
+            columns.by_field(),
+            same_as,
+            columns,
+            types={**stripe_report.TYPES, **account.types},
+            zone=zone,
+        )
+
+
+def _mapped_json(account: ProviderAccountConfig, columns: CsvColumns) -> Format:
+    read, same_as = mapped_csv.make_layout(columns.by_field(), columns.delimiter)
+    return _table(
+        "JSON lines by the columns that duebook.toml maps",
+        partial(json_lines.scan_lines, columns=read.columns),
+        columns.by_field(),
+        same_as,
+        columns,
+        types=account.types,
+        statuses=account.statuses,
+        zone=account.zone,
+    )
+
+
+def _mapped(account: ProviderAccountConfig, columns: CsvColumns) -> Format:
+    layout, same_as = mapped_csv.make_layout(
+        columns.by_field(), columns.delimiter, has_header=columns.header
+    )
+    return _table(
+        "the columns that duebook.toml maps",
+        partial(scan_file, layout=layout),
+        columns.by_field(),
+        same_as,
+        columns,
+        types=account.types,
+        statuses=account.statuses,
+        zone=account.zone,
+    )
+
+
+def _table(
+    name: str,
+    scan: Callable[[Path], ScannedFile],
+    columns: Mapping[str, str],
+    same_as: Mapping[str, str],
+    dialect: CsvColumns,
+    *,
+    types: Mapping[str, str],
+    zone: str,
+    statuses: Mapping[str, str] = _NO_WORDS,
+) -> Format:
+    return Format(
+        name=name,
+        scan=scan,
+        fields=mapped_csv.FIELDS,
+        columns=columns,
+        types=types,
+        stage=mapped_csv.STAGE,
+        reject=mapped_csv.REJECT,
+        body=mapped_csv.BODY,
+        identity=mapped_csv.IDENTITY,
+        zone=zone,
+        same_as=same_as,
+        statuses=statuses,
+        dialect=dialect,
+    )
