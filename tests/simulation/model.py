@@ -147,7 +147,8 @@ class Model:
             self.fail(f"{key}: sent, and its end was there when the window opened")
         elif key in window.asked:
             self.fail(f"{key}: sent, and it was to be ended before the window opened")
-        elif key in window.paused:
+        elif key in window.paused and self.is_paused(key, self.account_of[key]):
+            # One that was resumed meanwhile may have been so when the rules were read.
             self.fail(f"{key}: sent, and it was paused before the window opened")
         elif key in window.known and not self.pardoned[key]:
             self.fail(f"{key}: sent again, and it was known to be sent")
