@@ -965,6 +965,97 @@ $$;
 
 COMMENT ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) IS 'Creates a hold with a fixed end and promises its expiry. Returns created or existed, its end and its key; other content and a full resource are refused.';
 
+CREATE FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_row duebook.discrepancy;
+    v_status text;
+begin
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by) using errcode = 'check_violation';
+    end if;
+    v_status := case p_act
+        when 'acknowledge' then 'acknowledged'
+        when 'assign' then 'acknowledged'
+        when 'resolve' then 'resolved'
+        when 'ignore' then 'ignored'
+        when 'write_off' then 'written_off'
+        when 'reopen' then 'open'
+    end;
+    if v_status is null then
+        raise exception
+            'act: %; expected acknowledge, assign, resolve, ignore, write_off or reopen', p_act
+            using errcode = 'check_violation';
+    end if;
+    if p_act = 'assign' and duebook.name_fault(p_assignee) is not null then
+        raise exception 'assignee: %', duebook.name_fault(p_assignee)
+            using errcode = 'check_violation';
+    end if;
+    if p_act not in ('acknowledge', 'assign') and coalesce(pg_catalog.btrim(p_reason), '') = '' then
+        raise exception 'reason: empty; expected why it is to % it', pg_catalog.replace(p_act, '_', ' ')
+            using errcode = 'check_violation';
+    end if;
+
+    select d.* into v_row
+    from duebook.discrepancy as d
+    where
+        d.provider_account = p_provider_account
+        and d.kind = p_kind
+        and d.subject = p_subject
+    for update;
+    if not found then
+        raise exception 'there is no discrepancy % of % at %', p_kind, p_subject, p_provider_account
+            using errcode = 'no_data_found';
+    end if;
+    if v_row.closed_at is not null then
+        raise exception 'it is gone since %: nothing is left to %',
+            pg_catalog.to_char(v_row.closed_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+            pg_catalog.replace(p_act, '_', ' ')
+            using errcode = 'check_violation';
+    end if;
+    if p_act = 'assign' and v_row.status not in ('open', 'acknowledged') then
+        raise exception 'it is %: reopen it first', pg_catalog.replace(v_row.status, '_', ' ')
+            using errcode = 'check_violation';
+    end if;
+    if p_act = 'acknowledge' and v_row.status not in ('open', 'acknowledged') then
+        raise exception 'it is %: reopen it first', pg_catalog.replace(v_row.status, '_', ' ')
+            using errcode = 'check_violation';
+    end if;
+    if
+        v_row.status = v_status
+        and (p_act <> 'assign' or v_row.assignee is not distinct from p_assignee)
+    then
+        return v_status;
+    end if;
+
+    update duebook.discrepancy as d
+    set
+        status = v_status,
+        assignee = case p_act when 'assign' then p_assignee else d.assignee end,
+        decided_provider_minor = d.provider_minor,
+        decided_ledger_minor = d.ledger_minor,
+        decided_currency = d.currency
+    where
+        d.provider_account = p_provider_account
+        and d.kind = p_kind
+        and d.subject = p_subject;
+    insert into duebook.discrepancy_event (
+        provider_account, kind, subject, act, actor, reason, assignee, status_before, status_after,
+        provider_minor, ledger_minor, currency
+    )
+    values (
+        p_provider_account, p_kind, p_subject, p_act, p_by, nullif(pg_catalog.btrim(p_reason), ''),
+        case p_act when 'assign' then p_assignee else v_row.assignee end,
+        v_row.status, v_status, v_row.provider_minor, v_row.ledger_minor, v_row.currency
+    );
+    return v_status;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) IS 'What a person does with a discrepancy: acknowledge, assign, resolve, ignore, write_off or reopen. Returns its status.';
+
 CREATE TABLE duebook.batch (
     batch_id bigint NOT NULL,
     token uuid NOT NULL,
@@ -1841,6 +1932,77 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) IS 'Does what an internal batch is about and ends it, in one transaction fenced by its token. Returns applied, repeated or gone, and how many ended how.';
+
+CREATE FUNCTION duebook.force_match(p_provider_account text, p_entry_id text, p_account_id text, p_payment_id text, p_by text, p_reason text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_type text;
+    v_before duebook.forced_match;
+begin
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by) using errcode = 'check_violation';
+    end if;
+    if coalesce(pg_catalog.btrim(p_reason), '') = '' then
+        raise exception 'reason: empty; expected why they belong together'
+            using errcode = 'check_violation';
+    end if;
+    select e.entry_type into v_type
+    from duebook.settlement_entry as e
+    where e.provider_account = p_provider_account and e.entry_id = p_entry_id;
+    if not found then
+        raise exception 'there is no entry % at %', p_entry_id, p_provider_account
+            using errcode = 'no_data_found';
+    end if;
+    if v_type = 'payout' then
+        raise exception 'entry % is a payout: it is of no payment', p_entry_id
+            using errcode = 'check_violation';
+    end if;
+    perform p.payment_id
+    from duebook.ledger_payment as p
+    where p.account_id = p_account_id and p.payment_id = p_payment_id;
+    if not found then
+        raise exception 'there is no booked payment % of account %', p_payment_id, p_account_id
+            using errcode = 'no_data_found';
+    end if;
+
+    select f.* into v_before
+    from duebook.forced_match as f
+    where f.provider_account = p_provider_account and f.entry_id = p_entry_id
+    for update;
+    if
+        v_before.is_active
+        and (v_before.account_id, v_before.payment_id) = (p_account_id, p_payment_id)
+    then
+        return 'existed';
+    end if;
+    insert into duebook.forced_match as f (
+        provider_account, entry_id, account_id, payment_id, forced_by, reason
+    )
+    values (p_provider_account, p_entry_id, p_account_id, p_payment_id, p_by, pg_catalog.btrim(p_reason))
+    on conflict (provider_account, entry_id) do update
+        set
+            account_id = excluded.account_id,
+            payment_id = excluded.payment_id,
+            is_active = true,
+            forced_by = excluded.forced_by,
+            reason = excluded.reason,
+            forced_at = pg_catalog.clock_timestamp(),
+            applied_run_id = null;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'force_match', p_account_id, 'entry:' || p_entry_id,
+        pg_catalog.jsonb_build_object(
+            'provider_account', p_provider_account, 'payment_id', p_payment_id,
+            'reason', pg_catalog.btrim(p_reason)
+        )
+    );
+    return 'matched';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.force_match(p_provider_account text, p_entry_id text, p_account_id text, p_payment_id text, p_by text, p_reason text) IS 'Matches an entry with a payment whatever its reference says; the next run applies it. Returns matched or existed.';
 
 CREATE FUNCTION duebook.has_offset(p_text text) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -5152,6 +5314,101 @@ $$;
 
 COMMENT ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) IS 'Status of the settled side: expected, partially_settled, settled, over_settled, partially_refunded, refunded, charged_back.';
 
+CREATE TABLE duebook.discrepancy (
+    provider_account text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    account_id text,
+    payment_id text,
+    batch_ref text,
+    entry_id text,
+    provider_minor bigint,
+    ledger_minor bigint,
+    currency character(3),
+    detail text,
+    status text DEFAULT 'open'::text NOT NULL,
+    severity text DEFAULT 'normal'::text NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    opened_run_id bigint NOT NULL,
+    last_run_id bigint NOT NULL,
+    times_opened integer DEFAULT 1 NOT NULL,
+    assignee text,
+    decided_provider_minor bigint,
+    decided_ledger_minor bigint,
+    decided_currency character(3),
+    CONSTRAINT discrepancy_kind_is_known CHECK ((kind = ANY (ARRAY['missing_in_ledger'::text, 'missing_at_provider'::text, 'amount_mismatch'::text, 'currency_mismatch'::text, 'status_mismatch'::text, 'duplicate_reference'::text, 'unexplained_remainder'::text]))),
+    CONSTRAINT discrepancy_status_is_known CHECK ((status = ANY (ARRAY['open'::text, 'acknowledged'::text, 'resolved'::text, 'ignored'::text, 'written_off'::text, 'closed'::text])))
+);
+
+COMMENT ON TABLE duebook.discrepancy IS 'One difference between the sides; it closes when the difference is gone and reopens if it returns.';
+
+COMMENT ON COLUMN duebook.discrepancy.provider_account IS 'Account whose run found it.';
+
+COMMENT ON COLUMN duebook.discrepancy.kind IS 'What differs.';
+
+COMMENT ON COLUMN duebook.discrepancy.subject IS 'payment:<account>:<payment>, entry:<entry> or batch:<batch>:<currency>; never null.';
+
+COMMENT ON COLUMN duebook.discrepancy.account_id IS 'Customer account, where a payment is concerned.';
+
+COMMENT ON COLUMN duebook.discrepancy.payment_id IS 'Payment, where one is concerned.';
+
+COMMENT ON COLUMN duebook.discrepancy.batch_ref IS 'Batch, where one is concerned.';
+
+COMMENT ON COLUMN duebook.discrepancy.entry_id IS 'Entry, where one is concerned.';
+
+COMMENT ON COLUMN duebook.discrepancy.provider_minor IS 'What the provider says, minor units.';
+
+COMMENT ON COLUMN duebook.discrepancy.ledger_minor IS 'What the books say, minor units.';
+
+COMMENT ON COLUMN duebook.discrepancy.currency IS 'Currency of the amounts.';
+
+COMMENT ON COLUMN duebook.discrepancy.detail IS 'What a reader needs to act: statuses, the other currency, the other payments.';
+
+COMMENT ON COLUMN duebook.discrepancy.status IS 'open until gone (closed) or dealt with by a person: acknowledged, resolved, ignored, written_off.';
+
+COMMENT ON COLUMN duebook.discrepancy.severity IS 'low, normal, high.';
+
+COMMENT ON COLUMN duebook.discrepancy.first_seen_at IS 'As-of of the run that opened it first.';
+
+COMMENT ON COLUMN duebook.discrepancy.last_seen_at IS 'As-of of the newest run that wrote it; while it is open every full run has seen it, and the report says so.';
+
+COMMENT ON COLUMN duebook.discrepancy.closed_at IS 'When a run no longer saw it; null while open.';
+
+COMMENT ON COLUMN duebook.discrepancy.opened_run_id IS 'Run that opened it, or reopened it.';
+
+COMMENT ON COLUMN duebook.discrepancy.last_run_id IS 'Newest run that wrote it.';
+
+COMMENT ON COLUMN duebook.discrepancy.times_opened IS 'Times it was opened.';
+
+COMMENT ON COLUMN duebook.discrepancy.assignee IS 'Who works on it; null: nobody yet.';
+
+COMMENT ON COLUMN duebook.discrepancy.decided_provider_minor IS 'What the provider said when it was ignored or written off: with other amounts it is open again.';
+
+COMMENT ON COLUMN duebook.discrepancy.decided_ledger_minor IS 'What the books said then.';
+
+COMMENT ON COLUMN duebook.discrepancy.decided_currency IS 'Currency of the amounts then.';
+
+CREATE FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select
+        case
+            when (p_before).status = 'acknowledged' then 'acknowledged'
+            when
+                (p_before).status in ('ignored', 'written_off')
+                and (p_before).decided_provider_minor is not distinct from p_provider_minor
+                and (p_before).decided_ledger_minor is not distinct from p_ledger_minor
+                and (p_before).decided_currency is not distinct from p_currency
+                then (p_before).status
+            else 'open'
+        end;
+$$;
+
+COMMENT ON FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) IS 'Status of a discrepancy that a run finds, from the row before and the amounts that it finds now.';
+
 CREATE FUNCTION duebook.sweep_paused_by() RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -5201,6 +5458,44 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) IS 'When each of some missed intents may be sent, in the order of the arrays, so that catching up keeps its rate; null where no slot is left before its limit.';
+
+CREATE FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_account_id text;
+begin
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by) using errcode = 'check_violation';
+    end if;
+    if coalesce(pg_catalog.btrim(p_reason), '') = '' then
+        raise exception 'reason: empty; expected why they do not belong together'
+            using errcode = 'check_violation';
+    end if;
+    update duebook.forced_match as f
+    set
+        is_active = false,
+        forced_by = p_by,
+        reason = pg_catalog.btrim(p_reason),
+        forced_at = pg_catalog.clock_timestamp(),
+        applied_run_id = null
+    where f.provider_account = p_provider_account and f.entry_id = p_entry_id and f.is_active
+    returning f.account_id into v_account_id;
+    if not found then
+        raise exception 'entry % at % was not matched by hand', p_entry_id, p_provider_account
+            using errcode = 'no_data_found';
+    end if;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'unmatch', v_account_id, 'entry:' || p_entry_id,
+        pg_catalog.jsonb_build_object('provider_account', p_provider_account, 'reason', pg_catalog.btrim(p_reason))
+    );
+    return 'unmatched';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) IS 'Takes a match by hand back; the next run matches the entry by its reference again. Returns unmatched.';
 
 CREATE FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE
@@ -5531,69 +5826,65 @@ COMMENT ON COLUMN duebook.currency_exponent.currency IS 'ISO 4217 code, upper ca
 
 COMMENT ON COLUMN duebook.currency_exponent.exponent IS 'Decimals: 2 for EUR, 0 for JPY, 3 for KWD.';
 
-CREATE TABLE duebook.discrepancy (
+CREATE TABLE duebook.discrepancy_event (
+    event_id bigint NOT NULL,
     provider_account text NOT NULL,
     kind text NOT NULL,
     subject text NOT NULL,
-    account_id text,
-    payment_id text,
-    batch_ref text,
-    entry_id text,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    act text NOT NULL,
+    actor text NOT NULL,
+    reason text,
+    assignee text,
+    status_before text,
+    status_after text NOT NULL,
     provider_minor bigint,
     ledger_minor bigint,
     currency character(3),
-    detail text,
-    status text DEFAULT 'open'::text NOT NULL,
-    severity text DEFAULT 'normal'::text NOT NULL,
-    first_seen_at timestamp with time zone NOT NULL,
-    last_seen_at timestamp with time zone NOT NULL,
-    closed_at timestamp with time zone,
-    opened_run_id bigint NOT NULL,
-    last_run_id bigint NOT NULL,
-    times_opened integer DEFAULT 1 NOT NULL,
-    CONSTRAINT discrepancy_kind_is_known CHECK ((kind = ANY (ARRAY['missing_in_ledger'::text, 'missing_at_provider'::text, 'amount_mismatch'::text, 'currency_mismatch'::text, 'status_mismatch'::text, 'duplicate_reference'::text, 'unexplained_remainder'::text]))),
-    CONSTRAINT discrepancy_status_is_known CHECK ((status = ANY (ARRAY['open'::text, 'acknowledged'::text, 'resolved'::text, 'ignored'::text, 'written_off'::text, 'closed'::text])))
+    run_id bigint,
+    CONSTRAINT act_is_known CHECK ((act = ANY (ARRAY['opened'::text, 'changed'::text, 'closed'::text, 'reopened'::text, 'acknowledge'::text, 'assign'::text, 'resolve'::text, 'ignore'::text, 'write_off'::text, 'reopen'::text])))
 );
 
-COMMENT ON TABLE duebook.discrepancy IS 'One difference between the sides; it closes when the difference is gone and reopens if it returns.';
+COMMENT ON TABLE duebook.discrepancy_event IS 'What became of each discrepancy: what runs found (opened, changed, closed, reopened) and what people did, with who and why. Append-only.';
 
-COMMENT ON COLUMN duebook.discrepancy.provider_account IS 'Account whose run found it.';
+COMMENT ON COLUMN duebook.discrepancy_event.event_id IS 'Identity, in the order of writing.';
 
-COMMENT ON COLUMN duebook.discrepancy.kind IS 'What differs.';
+COMMENT ON COLUMN duebook.discrepancy_event.provider_account IS 'Account of the discrepancy.';
 
-COMMENT ON COLUMN duebook.discrepancy.subject IS 'payment:<account>:<payment>, entry:<entry> or batch:<batch>:<currency>; never null.';
+COMMENT ON COLUMN duebook.discrepancy_event.kind IS 'Its kind.';
 
-COMMENT ON COLUMN duebook.discrepancy.account_id IS 'Customer account, where a payment is concerned.';
+COMMENT ON COLUMN duebook.discrepancy_event.subject IS 'Its subject.';
 
-COMMENT ON COLUMN duebook.discrepancy.payment_id IS 'Payment, where one is concerned.';
+COMMENT ON COLUMN duebook.discrepancy_event.at IS 'When.';
 
-COMMENT ON COLUMN duebook.discrepancy.batch_ref IS 'Batch, where one is concerned.';
+COMMENT ON COLUMN duebook.discrepancy_event.act IS 'opened, changed, closed, reopened by a run; acknowledge, assign, resolve, ignore, write_off, reopen by a person.';
 
-COMMENT ON COLUMN duebook.discrepancy.entry_id IS 'Entry, where one is concerned.';
+COMMENT ON COLUMN duebook.discrepancy_event.actor IS 'Who: a person, or reconcile.';
 
-COMMENT ON COLUMN duebook.discrepancy.provider_minor IS 'What the provider says, minor units.';
+COMMENT ON COLUMN duebook.discrepancy_event.reason IS 'Why, as the person wrote it.';
 
-COMMENT ON COLUMN duebook.discrepancy.ledger_minor IS 'What the books say, minor units.';
+COMMENT ON COLUMN duebook.discrepancy_event.assignee IS 'Who works on it from here on.';
 
-COMMENT ON COLUMN duebook.discrepancy.currency IS 'Currency of the amounts.';
+COMMENT ON COLUMN duebook.discrepancy_event.status_before IS 'Status before; null when it was opened first.';
 
-COMMENT ON COLUMN duebook.discrepancy.detail IS 'What a reader needs to act: statuses, the other currency, the other payments.';
+COMMENT ON COLUMN duebook.discrepancy_event.status_after IS 'Status after.';
 
-COMMENT ON COLUMN duebook.discrepancy.status IS 'open until gone (closed) or dealt with by a person.';
+COMMENT ON COLUMN duebook.discrepancy_event.provider_minor IS 'What the provider says then, minor units.';
 
-COMMENT ON COLUMN duebook.discrepancy.severity IS 'low, normal, high.';
+COMMENT ON COLUMN duebook.discrepancy_event.ledger_minor IS 'What the books say then, minor units.';
 
-COMMENT ON COLUMN duebook.discrepancy.first_seen_at IS 'As-of of the run that opened it first.';
+COMMENT ON COLUMN duebook.discrepancy_event.currency IS 'Currency of the amounts.';
 
-COMMENT ON COLUMN duebook.discrepancy.last_seen_at IS 'As-of of the newest run that wrote it; while it is open every full run has seen it, and the report says so.';
+COMMENT ON COLUMN duebook.discrepancy_event.run_id IS 'Run that found it; null for a person''s act.';
 
-COMMENT ON COLUMN duebook.discrepancy.closed_at IS 'When a run no longer saw it; null while open.';
-
-COMMENT ON COLUMN duebook.discrepancy.opened_run_id IS 'Run that opened it, or reopened it.';
-
-COMMENT ON COLUMN duebook.discrepancy.last_run_id IS 'Newest run that wrote it.';
-
-COMMENT ON COLUMN duebook.discrepancy.times_opened IS 'Times it was opened.';
+ALTER TABLE duebook.discrepancy_event ALTER COLUMN event_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.discrepancy_event_event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE duebook.due (
     account_id text NOT NULL,
@@ -5682,6 +5973,38 @@ COMMENT ON COLUMN duebook.event_effect.reason IS 'Why it was ignored or given up
 COMMENT ON COLUMN duebook.event_effect.run_id IS 'Run that read it.';
 
 COMMENT ON COLUMN duebook.event_effect.happened_at IS 'When.';
+
+CREATE TABLE duebook.forced_match (
+    provider_account text NOT NULL,
+    entry_id text NOT NULL,
+    account_id text NOT NULL,
+    payment_id text NOT NULL,
+    is_active boolean DEFAULT true NOT NULL,
+    forced_by text NOT NULL,
+    reason text NOT NULL,
+    forced_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    applied_run_id bigint
+);
+
+COMMENT ON TABLE duebook.forced_match IS 'An entry that a person matched with a payment, whatever its reference says; the next run of the provider account applies it. Each act is an audit event.';
+
+COMMENT ON COLUMN duebook.forced_match.provider_account IS 'Account of the entry.';
+
+COMMENT ON COLUMN duebook.forced_match.entry_id IS 'Entry.';
+
+COMMENT ON COLUMN duebook.forced_match.account_id IS 'Customer account of the payment.';
+
+COMMENT ON COLUMN duebook.forced_match.payment_id IS 'Payment.';
+
+COMMENT ON COLUMN duebook.forced_match.is_active IS 'False: taken back; the entry is matched by its reference again.';
+
+COMMENT ON COLUMN duebook.forced_match.forced_by IS 'Who did it, or took it back.';
+
+COMMENT ON COLUMN duebook.forced_match.reason IS 'Why.';
+
+COMMENT ON COLUMN duebook.forced_match.forced_at IS 'When.';
+
+COMMENT ON COLUMN duebook.forced_match.applied_run_id IS 'Run that applied it; null: the next one will.';
 
 CREATE TABLE duebook.held (
     account_id text NOT NULL,
@@ -6958,6 +7281,27 @@ ALTER TABLE duebook.settlement_file ALTER COLUMN file_id ADD GENERATED ALWAYS AS
     CACHE 1
 );
 
+CREATE TABLE duebook.severity_rule (
+    currency text NOT NULL,
+    high_minor bigint,
+    critical_minor bigint,
+    high_after interval,
+    critical_after interval,
+    CONSTRAINT currency_is_a_code CHECK (((currency = '*'::text) OR (currency ~ '^[A-Z]{3}$'::text)))
+);
+
+COMMENT ON TABLE duebook.severity_rule IS 'From which difference and from which age on a discrepancy is high or critical, by currency; * has the ages. Written by apply.';
+
+COMMENT ON COLUMN duebook.severity_rule.currency IS 'ISO 4217 code, or * for the ages.';
+
+COMMENT ON COLUMN duebook.severity_rule.high_minor IS 'Difference from which it is high, minor units; null: never.';
+
+COMMENT ON COLUMN duebook.severity_rule.critical_minor IS 'Difference from which it is critical, minor units; null: never.';
+
+COMMENT ON COLUMN duebook.severity_rule.high_after IS 'Age from which it is high; null: never.';
+
+COMMENT ON COLUMN duebook.severity_rule.critical_after IS 'Age from which it is critical; null: never.';
+
 CREATE TABLE duebook.suppression (
     account_id text NOT NULL,
     channel text NOT NULL,
@@ -7090,7 +7434,10 @@ CREATE VIEW duebook_reports.discrepancies AS
     duebook.major_amount(d.ledger_minor, d.currency, a.provider) AS ledger_amount,
     d.detail,
     d.status,
-    d.severity,
+        CASE
+            WHEN ((d.closed_at IS NOT NULL) OR (d.status <> ALL (ARRAY['open'::text, 'acknowledged'::text]))) THEN d.severity
+            ELSE (ARRAY['low'::text, 'normal'::text, 'high'::text, 'critical'::text])[s.rank]
+        END AS severity,
     d.first_seen_at,
         CASE
             WHEN (d.closed_at IS NULL) THEN GREATEST(d.last_seen_at, a.last_full_as_of)
@@ -7101,9 +7448,41 @@ CREATE VIEW duebook_reports.discrepancies AS
     ((d.first_seen_at AT TIME ZONE a.zone))::date AS first_seen_on_provider,
     d.times_opened,
     d.opened_run_id,
-    d.last_run_id
-   FROM (duebook.discrepancy d
-     LEFT JOIN duebook.provider_account a ON ((d.provider_account = a.provider_account)));
+    d.last_run_id,
+    x.difference_minor,
+    duebook.major_amount(x.difference_minor, d.currency, a.provider) AS difference,
+    x.age_days,
+    d.assignee,
+    w.actor AS decided_by,
+    w.reason AS decided_because,
+    w.at AS decided_at
+   FROM ((((duebook.discrepancy d
+     LEFT JOIN duebook.provider_account a ON ((d.provider_account = a.provider_account)))
+     CROSS JOIN LATERAL ( SELECT (COALESCE(d.provider_minor, (0)::bigint) - COALESCE(d.ledger_minor, (0)::bigint)) AS difference_minor,
+            (GREATEST(EXTRACT(day FROM (COALESCE(d.closed_at, a.last_full_as_of, d.last_seen_at) - d.first_seen_at)), (0)::numeric))::integer AS age_days) x)
+     CROSS JOIN LATERAL ( SELECT max(GREATEST(array_position(ARRAY['low'::text, 'normal'::text, 'high'::text, 'critical'::text], d.severity),
+                CASE
+                    WHEN (abs(x.difference_minor) >= r.critical_minor) THEN 4
+                    WHEN (abs(x.difference_minor) >= r.high_minor) THEN 3
+                    WHEN (make_interval(days => x.age_days) >= r.critical_after) THEN 4
+                    WHEN (make_interval(days => x.age_days) >= r.high_after) THEN 3
+                    ELSE 1
+                END)) AS rank
+           FROM ( SELECT v.high_minor,
+                    v.critical_minor,
+                    v.high_after,
+                    v.critical_after
+                   FROM duebook.severity_rule v
+                  WHERE (v.currency = ANY (ARRAY['*'::text, (d.currency)::text]))
+                UNION ALL
+                 VALUES (NULL::bigint,NULL::bigint,NULL::interval,NULL::interval)) r) s)
+     LEFT JOIN LATERAL ( SELECT e.actor,
+            e.reason,
+            e.at
+           FROM duebook.discrepancy_event e
+          WHERE ((e.provider_account = d.provider_account) AND (e.kind = d.kind) AND (e.subject = d.subject) AND (e.actor <> 'reconcile'::text))
+          ORDER BY e.event_id DESC
+         LIMIT 1) w ON (true));
 
 COMMENT ON VIEW duebook_reports.discrepancies IS 'Differences between the sides, open and closed; closed_at is null while a difference stands.';
 
@@ -7133,9 +7512,9 @@ COMMENT ON COLUMN duebook_reports.discrepancies.ledger_amount IS 'What the books
 
 COMMENT ON COLUMN duebook_reports.discrepancies.detail IS 'What a reader needs to act: statuses, the other currency, how many payments.';
 
-COMMENT ON COLUMN duebook_reports.discrepancies.status IS 'open, closed, or what a person decided.';
+COMMENT ON COLUMN duebook_reports.discrepancies.status IS 'open, acknowledged, resolved, ignored, written_off, or closed once it is gone.';
 
-COMMENT ON COLUMN duebook_reports.discrepancies.severity IS 'low, normal, high.';
+COMMENT ON COLUMN duebook_reports.discrepancies.severity IS 'low, normal, high, critical: the worst of what its kind, its difference and its age say ([severity] in duebook.toml).';
 
 COMMENT ON COLUMN duebook_reports.discrepancies.first_seen_at IS 'As-of of the run that opened it first.';
 
@@ -7152,6 +7531,61 @@ COMMENT ON COLUMN duebook_reports.discrepancies.times_opened IS 'How often it wa
 COMMENT ON COLUMN duebook_reports.discrepancies.opened_run_id IS 'Run that opened it, or reopened it.';
 
 COMMENT ON COLUMN duebook_reports.discrepancies.last_run_id IS 'Newest run that wrote it.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.difference_minor IS 'What the provider says less what the books say, minor units; one that is missing counts as 0.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.difference IS 'The same, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.age_days IS 'Whole days from when it was seen first to the last full run, or to when it closed.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.assignee IS 'Who works on it; null: nobody yet.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.decided_by IS 'Who did something with it last; null: nobody.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.decided_because IS 'Why, as that person wrote it.';
+
+COMMENT ON COLUMN duebook_reports.discrepancies.decided_at IS 'When.';
+
+CREATE VIEW duebook_reports.discrepancy_ageing AS
+ SELECT d.provider_account,
+    d.kind,
+    d.currency,
+    b.age_bucket,
+    b.from_days,
+    count(*) AS discrepancies,
+    count(*) FILTER (WHERE (d.assignee IS NULL)) AS unassigned,
+    count(*) FILTER (WHERE (d.severity = 'critical'::text)) AS critical,
+    (sum(abs(d.difference_minor)))::bigint AS difference_minor,
+    sum(abs(d.difference)) AS difference,
+    min(d.first_seen_at) AS oldest_first_seen_at
+   FROM (duebook_reports.discrepancies d
+     JOIN ( VALUES ('0-1'::text,0,1), ('2-5'::text,2,5), ('6-10'::text,6,10), ('11-30'::text,11,30), ('over 30'::text,31,NULL::integer)) b(age_bucket, from_days, until_days) ON (((d.age_days >= b.from_days) AND ((b.until_days IS NULL) OR (d.age_days <= b.until_days)))))
+  WHERE ((d.closed_at IS NULL) AND (d.status = ANY (ARRAY['open'::text, 'acknowledged'::text])))
+  GROUP BY d.provider_account, d.kind, d.currency, b.age_bucket, b.from_days;
+
+COMMENT ON VIEW duebook_reports.discrepancy_ageing IS 'How long differences that still want somebody have stood, by account, kind, currency and age in days.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.provider_account IS 'Account whose run found them.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.kind IS 'What differs.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.currency IS 'Currency of the amounts.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.age_bucket IS 'Days since they were seen first: 0-1, 2-5, 6-10, 11-30, over 30.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.from_days IS 'First day of the bucket: what to sort by.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.discrepancies IS 'How many.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.unassigned IS 'How many of them nobody works on.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.critical IS 'How many of them are critical.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.difference_minor IS 'Sum of the differences, each without its sign, minor units.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.difference IS 'The same, major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.discrepancy_ageing.oldest_first_seen_at IS 'When the oldest of them was seen first.';
 
 CREATE VIEW duebook_reports.due_health AS
  WITH clock AS (
@@ -8181,6 +8615,9 @@ ALTER TABLE ONLY duebook.contact
 ALTER TABLE ONLY duebook.currency_exponent
     ADD CONSTRAINT currency_exponent_pkey PRIMARY KEY (provider, currency);
 
+ALTER TABLE ONLY duebook.discrepancy_event
+    ADD CONSTRAINT discrepancy_event_pkey PRIMARY KEY (event_id);
+
 ALTER TABLE ONLY duebook.discrepancy
     ADD CONSTRAINT discrepancy_pkey PRIMARY KEY (provider_account, kind, subject);
 
@@ -8192,6 +8629,9 @@ ALTER TABLE ONLY duebook.environment
 
 ALTER TABLE ONLY duebook.event_effect
     ADD CONSTRAINT event_effect_pkey PRIMARY KEY (provider_account, event_id);
+
+ALTER TABLE ONLY duebook.forced_match
+    ADD CONSTRAINT forced_match_pkey PRIMARY KEY (provider_account, entry_id);
 
 ALTER TABLE ONLY duebook.held
     ADD CONSTRAINT held_pkey PRIMARY KEY (account_id, intent_id);
@@ -8301,6 +8741,9 @@ ALTER TABLE ONLY duebook.settlement_file
 ALTER TABLE ONLY duebook.settlement_file
     ADD CONSTRAINT settlement_file_pkey PRIMARY KEY (file_id);
 
+ALTER TABLE ONLY duebook.severity_rule
+    ADD CONSTRAINT severity_rule_pkey PRIMARY KEY (currency);
+
 ALTER TABLE ONLY duebook.suppression
     ADD CONSTRAINT suppression_pkey PRIMARY KEY (account_id, channel);
 
@@ -8320,6 +8763,8 @@ CREATE INDEX batch_by_lease ON duebook.batch USING btree (lease_until);
 
 CREATE INDEX discrepancy_by_payment ON duebook.discrepancy USING btree (account_id, payment_id);
 
+CREATE INDEX discrepancy_event_by_subject ON duebook.discrepancy_event USING btree (provider_account, kind, subject, event_id);
+
 CREATE INDEX discrepancy_open ON duebook.discrepancy USING btree (provider_account, kind) WHERE (closed_at IS NULL);
 
 CREATE INDEX due_alone ON duebook.due USING btree (channel, due_at, intent_id) WHERE (suspicions >= 2);
@@ -8327,6 +8772,8 @@ CREATE INDEX due_alone ON duebook.due USING btree (channel, due_at, intent_id) W
 CREATE INDEX due_by_account ON duebook.due USING btree (channel, account_id, due_at) WHERE (suspicions < 2);
 
 CREATE INDEX due_by_time ON duebook.due USING btree (channel, due_at, intent_id) WHERE (suspicions < 2);
+
+CREATE INDEX forced_match_to_apply ON duebook.forced_match USING btree (provider_account) WHERE (applied_run_id IS NULL);
 
 CREATE INDEX held_by_retest ON duebook.held USING btree (retest_at, account_id, intent_id);
 
@@ -8441,6 +8888,9 @@ GRANT ALL ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timest
 REVOKE ALL ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.batch TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) FROM PUBLIC;
@@ -8483,6 +8933,9 @@ GRANT ALL ON FUNCTION duebook.find_run_holds(p_run_id bigint) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.finish_internal_batch(p_batch_id bigint, p_token uuid, p_due_offset interval) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.force_match(p_provider_account text, p_entry_id text, p_account_id text, p_payment_id text, p_by text, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.force_match(p_provider_account text, p_entry_id text, p_account_id text, p_payment_id text, p_by text, p_reason text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.has_offset(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.has_offset(p_text text) TO duebook_app;
@@ -8648,11 +9101,19 @@ REVOKE ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_capture
 GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_app;
 GRANT ALL ON FUNCTION duebook.settled_status(p_expected_minor bigint, p_captured_minor bigint, p_refunded_minor bigint, p_charged_back_minor bigint) TO duebook_analyst;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.discrepancy TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.sweep_paused_by() FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.sweep_paused_by() TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
@@ -8687,13 +9148,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.contact TO duebook_app;
 
 GRANT SELECT ON TABLE duebook.currency_exponent TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.discrepancy TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.discrepancy_event TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.discrepancy_event_event_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.due TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.environment TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.event_effect TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.forced_match TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.held TO duebook_app;
 
@@ -8769,9 +9234,11 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_entry_version_defa
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_file TO duebook_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settlement_file_check TO duebook_app;
+GRANT SELECT,INSERT ON TABLE duebook.settlement_file_check TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.settlement_file_file_id_seq TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.severity_rule TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.suppression TO duebook_app;
 
@@ -8784,6 +9251,9 @@ GRANT SELECT ON TABLE duebook_reports.catch_up_decisions TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.discrepancy_ageing TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.discrepancy_ageing TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_analyst;

@@ -25,6 +25,7 @@ import typer
 from duebook.commands import (
     calendar,
     delivery,
+    discrepancies,
     drill,
     holds,
     incidents,
@@ -57,7 +58,17 @@ db_app = typer.Typer(no_args_is_help=True, help="The database Duebook works on."
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(contacts_app, name="contacts")
 app.add_typer(db_app, name="db")
-for area in (calendar, holds, pauses, incidents, delivery, restores, webhooks, drill):
+for area in (
+    calendar,
+    holds,
+    pauses,
+    incidents,
+    discrepancies,
+    delivery,
+    restores,
+    webhooks,
+    drill,
+):
     area.register(app)
 
 INTERRUPTED, UNEXPECTED = 130, 70

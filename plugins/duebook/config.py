@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time, timedelta
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -88,6 +89,7 @@ Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 Zone = Annotated[str, After(_known_zone)]
 Instant = Annotated[datetime, After(_aware)]
 Name = Annotated[str, Field(pattern=_ACCOUNT)]
+CurrencyCode = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 Columns = str | tuple[str, ...]
 EntryTypeName = Literal[
     "charge",
@@ -315,6 +317,18 @@ def _stated_quiet_hours(value: Any) -> Any:
 QuietHours = Annotated[tuple[QuietHoursConfig, ...], BeforeValidator(_stated_quiet_hours)]
 
 
+class SeverityConfig(_Model):
+    """From which age and which difference on a discrepancy is high or critical.
+
+    The differences are major units by currency; what is not stated makes nothing severe.
+    """
+
+    high_after: Duration | None = None
+    critical_after: Duration | None = None
+    high: Mapping[CurrencyCode, Decimal] = Field(default_factory=dict)
+    critical: Mapping[CurrencyCode, Decimal] = Field(default_factory=dict)
+
+
 class RoutingRule(_Model):
     """Booked payments that name no provider account go to this one when all that is stated fits."""
 
@@ -352,6 +366,7 @@ class Config(_Model):
     channels: Mapping[Name, ChannelConfig] = Field(default_factory=dict)
     sweep: SweepConfig = SweepConfig()
     routing: RoutingConfig = RoutingConfig()
+    severity: SeverityConfig = SeverityConfig()
     quiet_hours: QuietHours | None = None
     webhooks: Mapping[Name, WebhookConfig] = Field(default_factory=dict)
     provider_events: ProviderEventsConfig = ProviderEventsConfig()

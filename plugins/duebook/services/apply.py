@@ -13,7 +13,13 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from duebook.config import Config, KindConfig, ProviderAccountConfig, QuietHoursConfig
+from duebook.config import (
+    Config,
+    KindConfig,
+    ProviderAccountConfig,
+    QuietHoursConfig,
+    SeverityConfig,
+)
 from duebook.db.connect import Connect
 from duebook.db.sql import query
 from duebook.errors import RefusedError
@@ -70,6 +76,8 @@ def write_config(
         report.note(f"provider account {name}", _put_account(connection, name, account, by))
     if config.quiet_hours is not None and not (only_missing_kinds and _is_stated(connection)):
         report.note("quiet hours", _put_quiet_hours(connection, config.quiet_hours, by))
+    if only_account is None:
+        report.note("severity", _put_severity(connection, config.severity, by))
     known = {row[0] for row in connection.execute(query("list_applied_kinds"))}
     for kind, policy in sorted(config.kinds.items()):
         if not (only_missing_kinds and kind in known):
@@ -113,6 +121,24 @@ def _put_quiet_hours(
             "kinds": [window.kind for window in windows],
             "starts": [window.from_local for window in windows],
             "ends": [window.until_local for window in windows],
+        },
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _put_severity(
+    connection: psycopg.Connection[Any], severity: SeverityConfig, by: str
+) -> str | None:
+    currencies = sorted({*severity.high, *severity.critical})
+    row = connection.execute(
+        query("put_severity_rules"),
+        {
+            "actor": by,
+            "currencies": ["*", *currencies],
+            "high": [None, *(severity.high.get(each) for each in currencies)],
+            "critical": [None, *(severity.critical.get(each) for each in currencies)],
+            "high_after": severity.high_after,
+            "critical_after": severity.critical_after,
         },
     ).fetchone()
     return None if row is None else str(row[0])

@@ -59,6 +59,7 @@ _RUN_TABLES: Final = (
     "create_moved_entry",
     "create_change_draft",
     "create_finding",
+    "create_gone_discrepancy",
     "create_affected_batch",
     "create_transition",
     "create_older_intent",
@@ -410,8 +411,11 @@ class _Run:
         self._do("store_versions")
         self._do("claim_applied_entries")
         self._do("claim_rebooked_entries")
+        self._do("claim_forced_entries")
         self._analyze("claim")
         self._do("resolve_claims")
+        self._do("force_claims")
+        self._do("mark_forced_matches")
         self._do("insert_entries")
         if self._counts.changed:
             self._do("update_entries")
@@ -458,6 +462,8 @@ class _Run:
             self._do("find_batch_differences")
 
     def _write_discrepancies(self) -> None:
+        self._do("find_gone_discrepancies")
+        self._do("note_discrepancies")
         self._do("open_discrepancies")
         self._do("close_discrepancies")
 

@@ -1,28 +1,13 @@
 -- name: close_discrepancies
--- Closes what is gone, inside the scope of this run only: payments when it is a full run or they
--- are affected, entries that it looked up, batches that it summed.
+-- Closes what is gone. What was ignored or written off stays decided, should it come back.
 update duebook.discrepancy as d
 set
-    status = 'closed',
+    status = case when d.status in ('ignored', 'written_off') then d.status else 'closed' end,
     closed_at = clock_timestamp(),
     last_seen_at = greatest(d.last_seen_at, :last_full_as_of::timestamptz),
     last_run_id = :run_id
+from gone_discrepancy as g
 where
     d.provider_account = :provider_account
-    and d.closed_at is null
-    and case
-        when d.kind in ('missing_in_ledger', 'duplicate_reference')
-            then exists (select from claim as c where c.entry_id = d.entry_id)
-        when d.kind = 'unexplained_remainder'
-            then exists (select from affected_batch as b where b.batch_ref = d.batch_ref)
-        else
-            :is_full::boolean
-            or exists (
-                select from affected_payment as a
-                where a.account_id = d.account_id and a.payment_id = d.payment_id
-            )
-    end
-    and not exists (
-        select from finding as f
-        where f.kind = d.kind and f.subject = d.subject
-    );
+    and d.kind = g.kind
+    and d.subject = g.subject;

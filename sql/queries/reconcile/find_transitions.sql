@@ -11,7 +11,7 @@ left join duebook.discrepancy as d
         d.provider_account = :provider_account
         and f.kind = d.kind
         and f.subject = d.subject
-        and d.status <> 'closed'
+        and d.closed_at is null
 where f.kind = 'missing_at_provider' and d.subject is null
 union all
 select

@@ -1,6 +1,6 @@
 -- name: open_discrepancies
--- Opens what is new, reopens what came back, updates what changed; what a person dealt with stays
--- dealt with.
+-- Opens what is new, reopens what came back, updates what changed; what a person decided on stays
+-- decided while its amounts do.
 insert into duebook.discrepancy as d (
     provider_account, kind, subject, account_id, payment_id, batch_ref, entry_id, provider_minor,
     ledger_minor,
@@ -37,7 +37,8 @@ where
             o.provider_account = :provider_account
             and o.kind = f.kind
             and o.subject = f.subject
-            and (o.closed_at is null or o.status <> 'closed')
+            and o.closed_at is null
+            and o.status <> 'resolved'
             and (o.account_id, o.payment_id, o.provider_minor, o.ledger_minor, o.currency, o.detail)
             is not distinct from
             (f.account_id, f.payment_id, f.provider_minor, f.ledger_minor, f.currency, f.detail)
@@ -51,10 +52,15 @@ on conflict (provider_account, kind, subject) do update
         ledger_minor = excluded.ledger_minor,
         currency = excluded.currency,
         detail = excluded.detail,
-        status = case when d.status = 'closed' then 'open' else d.status end,
+        status = duebook.status_when_found(
+            d, excluded.provider_minor, excluded.ledger_minor, excluded.currency
+        ),
         last_seen_at = excluded.last_seen_at,
-        closed_at = case when d.status <> 'closed' then d.closed_at end,
+        closed_at = null,
         opened_run_id
-        = case when d.status = 'closed' then excluded.opened_run_id else d.opened_run_id end,
+        = case
+            when d.closed_at is not null then excluded.opened_run_id
+            else d.opened_run_id
+        end,
         last_run_id = excluded.last_run_id,
-        times_opened = d.times_opened + case when d.status = 'closed' then 1 else 0 end;
+        times_opened = d.times_opened + (d.closed_at is not null)::integer;
