@@ -8829,6 +8829,8 @@ CREATE INDEX settlement_entry_by_payment ON duebook.settlement_entry USING btree
 
 CREATE INDEX settlement_entry_in_suspense ON duebook.settlement_entry USING btree (payment_ref, provider_account) WHERE ((account_id IS NULL) AND ((payment_ref IS NOT NULL) OR (entry_type = ANY (ARRAY['charge'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text]))));
 
+CREATE INDEX settlement_entry_in_suspense_by_provider ON duebook.settlement_entry USING btree (provider_payment_ref, provider_account) WHERE ((account_id IS NULL) AND (provider_payment_ref IS NOT NULL));
+
 CREATE INDEX settlement_entry_pending ON duebook.settlement_entry USING btree (provider_account, entry_id) WHERE (entry_status = 'pending'::text);
 
 CREATE INDEX settlement_file_check_failed ON duebook.settlement_file_check USING btree (provider_account, file_id) WHERE (NOT is_ok);

@@ -79,6 +79,12 @@ def _aware(instant: datetime) -> datetime:
     return instant
 
 
+def _keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    if not keys or len(set(keys)) < len(keys):
+        raise ValueError("expected one or more references, each once")
+    return keys
+
+
 @cache
 def zone_names() -> frozenset[str]:
     """Every IANA zone of the pinned time zone data."""
@@ -187,7 +193,12 @@ _CSV_FIELDS: Final = (
 
 
 class ProviderAccountConfig(_Model):
-    """One account at one provider."""
+    """One account at one provider.
+
+    `match_on` are the entry's references by which a payment is looked for, the first that finds
+    one decides. `tolerance` is by how much, in major units by currency, what was captured may
+    differ from what was expected and still match.
+    """
 
     provider: Literal["stripe", "adyen", "paypal", "csv"]
     mode: Literal["dry_run", "shadow", "live"]
@@ -204,6 +215,10 @@ class ProviderAccountConfig(_Model):
     columns: CsvColumns | None = None
     types: Mapping[str, EntryTypeName] = Field(default_factory=dict)
     statuses: Mapping[str, Literal["pending", "settled", "ignored"]] = Field(default_factory=dict)
+    match_on: Annotated[
+        tuple[Literal["payment_ref", "provider_payment_ref"], ...], After(_keys)
+    ] = ("payment_ref",)
+    tolerance: Mapping[CurrencyCode, Annotated[Decimal, Field(ge=0)]] = Field(default_factory=dict)
 
     def stored_settings(self) -> dict[str, Any]:
         """What `provider_account.settings` keeps: all that has no column of its own."""

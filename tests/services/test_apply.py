@@ -15,8 +15,8 @@ EVENTS = "select count(*) from duebook.audit_event where action like 'apply%'"
 
 
 def test_a_second_apply_changes_nothing_and_leaves_no_event(world: World) -> None:
-    # Every account and kind, and the quiet hours as one.
-    parts = len(world.config.provider_accounts) + len(world.config.kinds) + 1
+    # Every account and kind, and the quiet hours and the severity as one each.
+    parts = len(world.config.provider_accounts) + len(world.config.kinds) + 2
     first = apply_config(world.connect, world.config, by="ann")
     assert len(first.added) == parts
     events = world.value(EVENTS)

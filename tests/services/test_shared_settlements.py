@@ -121,10 +121,11 @@ def test_the_legs_of_a_conversion_name_their_payment(world: World) -> None:
     world.reconcile(shared_file("paypal", "wmf_stl_currency_convert.csv"), account="paypal")
     legs = world.rows(
         "select entry_type, net_minor, net_currency from duebook.settlement_entry"
-        " where provider_payment_ref = '1DV3' order by net_currency"
+        " where provider_payment_ref = '1DV3' order by net_currency, net_minor"
     )
     assert [tuple(leg.values()) for leg in legs] == [
         ("conversion", -1840, "BRL"),
+        ("charge", 1840, "BRL"),
         ("conversion", 327, "USD"),
     ]
 

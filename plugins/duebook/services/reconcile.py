@@ -23,6 +23,7 @@ from psycopg.types.json import Jsonb
 from duebook.config import Config, ProviderAccountConfig
 from duebook.db.connect import Connect, is_away, unavailable
 from duebook.db.sql import query
+from duebook.domain.money import exponent, to_minor
 from duebook.errors import InputError, RefusedError, UnavailableError
 from duebook.services.apply import put_missing_kind, write_config
 from duebook.services.staging import (
@@ -347,6 +348,8 @@ class _Run:
             "mode": account.mode,
             "notify_from": account.notify_from,
             "settle_within": account.settle_within,
+            "tolerance": Jsonb(_tolerance(account)),
+            "match_on": list(account.match_on),
             "completeness": _completeness(account),
             "cursor_position": self._staged.cursor and self._staged.cursor.position,
         }
@@ -574,6 +577,14 @@ def _stored_account(stored: Mapping[str, Any]) -> ProviderAccountConfig:
             **stored["settings"],
         }
     )
+
+
+def _tolerance(account: ProviderAccountConfig) -> dict[str, int]:
+    """In minor units, as the provider counts them."""
+    return {
+        currency: to_minor(amount, exponent(currency, account.provider))
+        for currency, amount in account.tolerance.items()
+    }
 
 
 def _completeness(account: ProviderAccountConfig) -> str:

@@ -37,6 +37,8 @@ Progress = Callable[[str, int, int | None], None]
 API_SOURCE_NO: Final = 0
 _MEANING: Final = 1
 """Raise it when the same text of a file comes to mean other entries."""
+_MATCHING: Final = ("match_on", "tolerance")
+"""Settings that decide what becomes of an entry, and not what its text means."""
 _ENTRIES_PER_REPORT: Final = 1000
 _TABLES: Final = (
     "create_staged_entry",
@@ -196,6 +198,8 @@ def _salt(account: ProviderAccountConfig, format_name: str) -> int:
     """What the fingerprint of a row's text stands under: everything that decides its meaning."""
     settings = {**account.stored_settings(), "provider": account.provider, "zone": account.zone}
     settings["format"] = format_name
+    for name in _MATCHING:
+        settings.pop(name, None)
     text = json.dumps([_MEANING, settings], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

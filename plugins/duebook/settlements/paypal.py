@@ -69,7 +69,7 @@ _CLOSES: Final = frozenset({"SC", "RC", "FF"})
 _TOTALS: Final = frozenset({"SF", "RF"})
 _INSTANT: Final = re.compile(r"(\d{4})/(\d{2})/(\d{2}) (\d{2}:\d{2}:\d{2}) ([+-]\d{2}):?(\d{2})\Z")
 _AMOUNT: Final = re.compile(r"\d{1,16}\Z")
-_WITHDRAWAL: Final = "T04"
+_PAYMENT, _WITHDRAWAL = "T00", "T04"
 
 
 def _codes(entry_type: EntryType, first: int, last: int) -> dict[str, EntryType]:
@@ -224,9 +224,12 @@ def _row(report: _Report, line_no: int, raw: str, cells: Sequence[str]) -> DataR
     gross = _signed(cell("Gross Transaction Amount"), cell(_GROSS_SIGN), "CR")
     fee = _signed(cell("Fee Amount"), cell(_FEE_SIGN), "DR")
     currency = cell("Gross Transaction Currency")
-    _add(report, cell("Transaction Event Code"), currency, gross, fee)
-    # A reference of type TXN is the payment that the row is about; another names an agreement.
-    reference = cell("PayPal Reference ID") if cell(_REFERENCE_TYPE) in ("TXN", "") else ""
+    code = cell("Transaction Event Code").upper()
+    _add(report, code, currency, gross, fee)
+    # A reference of type TXN is the payment that the row is about; another names an agreement, and
+    # a payment is about itself.
+    is_about_other = cell(_REFERENCE_TYPE) == "TXN" and not code.startswith(_PAYMENT)
+    reference = cell("PayPal Reference ID") if is_about_other else ""
     return DataRow(
         line_no,
         [
@@ -272,7 +275,7 @@ def _hundredths(amount: str) -> int:
 
 
 def _add(report: _Report, code: str, currency: str, gross: str, fee: str) -> None:
-    if code.upper().startswith(_WITHDRAWAL):
+    if code.startswith(_WITHDRAWAL):
         return
     for totals in (report.section[currency], report.report[currency]):
         try:

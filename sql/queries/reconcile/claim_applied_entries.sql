@@ -1,9 +1,12 @@
 -- name: claim_applied_entries
 -- Every entry that is new or changed is looked up.
-insert into claim (entry_id, payment_ref, is_applied, old_account_id, old_payment_id)
+insert into claim (
+    entry_id, payment_ref, provider_payment_ref, is_applied, old_account_id, old_payment_id
+)
 select
     a.entry_id,
     a.payment_ref,
+    a.provider_payment_ref,
     true,
     a.old_account_id,
     a.old_payment_id

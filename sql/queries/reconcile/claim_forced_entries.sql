@@ -1,9 +1,12 @@
 -- name: claim_forced_entries
 -- Entries that a person matched with a payment, or took that back, since the last run.
-insert into claim (entry_id, payment_ref, is_applied, old_account_id, old_payment_id)
+insert into claim (
+    entry_id, payment_ref, provider_payment_ref, is_applied, old_account_id, old_payment_id
+)
 select
     e.entry_id,
     e.payment_ref,
+    e.provider_payment_ref,
     false,
     e.account_id,
     e.payment_id

@@ -1,7 +1,7 @@
 -- name: claim_rebooked_entries
 -- Entries that imports since the last full run may concern: those in suspense under a reference
--- that was booked or given up since, and those of payments that were changed or share such a
--- reference.
+-- (or, where that counts, a provider's reference) that was booked or given up since, and those of
+-- payments that were changed or share such a reference.
 with touched as (
     select
         p.account_id,
@@ -39,6 +39,7 @@ entry as (
     select
         e.entry_id,
         e.payment_ref,
+        e.provider_payment_ref,
         e.account_id,
         e.payment_id
     from reference as r
@@ -51,6 +52,21 @@ entry as (
     select
         e.entry_id,
         e.payment_ref,
+        e.provider_payment_ref,
+        e.account_id,
+        e.payment_id
+    from reference as r
+    inner join duebook.settlement_entry as e on r.reference = e.provider_payment_ref
+    where
+        'provider_payment_ref' = any(:match_on::text[])
+        and e.provider_account = :provider_account
+        and e.account_id is null
+        and e.provider_payment_ref is not null
+    union
+    select
+        e.entry_id,
+        e.payment_ref,
+        e.provider_payment_ref,
         e.account_id,
         e.payment_id
     from concerned as c
@@ -59,10 +75,13 @@ entry as (
     where e.provider_account = :provider_account and e.account_id is not null
 )
 
-insert into claim (entry_id, payment_ref, is_applied, old_account_id, old_payment_id)
+insert into claim (
+    entry_id, payment_ref, provider_payment_ref, is_applied, old_account_id, old_payment_id
+)
 select
     e.entry_id,
     e.payment_ref,
+    e.provider_payment_ref,
     false,
     e.account_id,
     e.payment_id

@@ -1,10 +1,11 @@
 -- name: judge_payments
 -- The full outer comparison of booked and settled, payment by payment, in one pass. In scope is
 -- what is routed to this provider account, and what no route claims and this account (the first by
--- name) settles. Amount compares captured with expected; refunds and chargebacks change the status
--- only. Less than expected is pending inside the promise or while the rest is announced, then
--- missing when there is nothing at all. A cancelled payment of which nothing was captured is out.
--- Writes the findings and returns how many payments match and how many are pending.
+-- name) settles. Amount compares captured with expected, inside the :tolerance of its currency;
+-- refunds and chargebacks change the status only. Less than expected is pending inside the promise
+-- or while the rest is announced, then missing when there is nothing at all. A cancelled payment of
+-- which nothing was captured is out. Writes the findings and returns how many payments match and
+-- how many are pending.
 with payment as (
     select
         p.account_id,
@@ -50,6 +51,11 @@ judged as (
             when d.is_cancelled then 'out'
             when d.foreign_currency is not null and d.captured_minor = 0 then 'foreign'
             when d.captured_minor = d.amount_minor then 'matched'
+            when
+                d.captured_minor <> 0
+                and abs(d.captured_minor - d.amount_minor)
+                <= coalesce((:tolerance::jsonb ->> d.currency)::bigint, 0)
+                then 'matched'
             when d.captured_minor > d.amount_minor then 'amount'
             when not d.is_late or d.is_announced then 'pending'
             when d.is_known then 'amount'

@@ -1,12 +1,14 @@
 -- name: resolve_claims
--- Whose payment: one routed to this provider account, else an unrouted one, else any other. Two of
--- equal rank are no answer, and neither is picked. A claim that stands stays while the payment has
--- the reference: an import never undoes evidence.
+-- Whose payment: of the references that count, in the order of :match_on, the first that any booked
+-- payment has. Of those payments: one routed to this provider account, else an unrouted one, else
+-- any other. Two of equal rank are no answer, and neither is picked. A claim that stands stays while
+-- the payment has the reference: an import never undoes evidence.
 with candidate as (
     select
         c.entry_id,
         p.account_id,
         p.payment_id,
+        array_position(:match_on::text[], 'payment_ref') as key_rank,
         case
             when p.provider_account = :provider_account then 1
             when p.provider_account is null then 2
@@ -15,11 +17,28 @@ with candidate as (
         (c.old_account_id, c.old_payment_id) = (p.account_id, p.payment_id) as is_standing
     from claim as c
     inner join duebook.ledger_payment as p on c.payment_ref = p.reference
+    where 'payment_ref' = any(:match_on::text[])
+    union all
+    select
+        c.entry_id,
+        p.account_id,
+        p.payment_id,
+        array_position(:match_on::text[], 'provider_payment_ref') as key_rank,
+        case
+            when p.provider_account = :provider_account then 1
+            when p.provider_account is null then 2
+            else 3
+        end as rank,
+        (c.old_account_id, c.old_payment_id) = (p.account_id, p.payment_id) as is_standing
+    from claim as c
+    inner join duebook.ledger_payment as p on c.provider_payment_ref = p.reference
+    where 'provider_payment_ref' = any(:match_on::text[])
 ),
 
 best as (
     select
         r.entry_id,
+        r.key_rank,
         r.rank,
         bool_or(r.is_standing) as is_standing,
         min(r.account_id) filter (where r.is_standing) as standing_account_id,
@@ -27,9 +46,9 @@ best as (
         count(*) as candidates,
         min(r.account_id) as account_id,
         min(r.payment_id) as payment_id,
-        row_number() over (partition by r.entry_id order by r.rank) as position
+        row_number() over (partition by r.entry_id order by r.key_rank, r.rank) as position
     from candidate as r
-    group by r.entry_id, r.rank
+    group by r.entry_id, r.key_rank, r.rank
 ),
 
 answer as (
