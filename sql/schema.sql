@@ -7695,15 +7695,31 @@ CREATE VIEW duebook_reports.freshness AS
     ((a.newest_entry_at AT TIME ZONE a.zone))::date AS newest_entry_on_provider,
     f.name AS last_file,
     f.received_at AS last_file_at,
-    a.cursor_position
-   FROM ((duebook.provider_account a
+    a.cursor_position,
+    (EXTRACT(epoch FROM (clock_timestamp() - a.cursor_position)))::bigint AS cursor_age_s,
+    e.expected_by,
+    ((e.expected_by IS NOT NULL) AND (COALESCE(
+        CASE
+            WHEN ((a.provider = 'stripe'::text) AND (f.received_at IS NULL)) THEN r.committed_at
+            ELSE f.received_at
+        END, '-infinity'::timestamp with time zone) <= e.previous_expected_by)) AS is_late
+   FROM (((duebook.provider_account a
      LEFT JOIN duebook.reconciliation_run r ON ((a.last_full_run_id = r.run_id)))
      LEFT JOIN LATERAL ( SELECT s.name,
             s.received_at
            FROM duebook.settlement_file s
           WHERE (s.provider_account = a.provider_account)
           ORDER BY s.file_id DESC
-         LIMIT 1) f ON (true));
+         LIMIT 1) f ON (true))
+     LEFT JOIN LATERAL ( SELECT max(x.at) AS expected_by,
+            max(x.at) FILTER (WHERE (x.nth = 2)) AS previous_expected_by
+           FROM ( SELECT t.at,
+                    row_number() OVER (ORDER BY t.at DESC) AS nth
+                   FROM (((generate_series(0, 15) b(days_back)
+                     CROSS JOIN LATERAL ( SELECT (((clock_timestamp() AT TIME ZONE a.zone))::date - b.days_back) AS on_date) d)
+                     CROSS JOIN LATERAL ( SELECT (((a.settings -> 'expect'::text) ->> 'by'::text))::time without time zone AS wall) w)
+                     CROSS JOIN LATERAL ( SELECT timezone(a.zone, (d.on_date + w.wall)) AS at) t)
+                  WHERE ((t.at <= clock_timestamp()) AND COALESCE((((a.settings -> 'expect'::text) -> 'days'::text) ? upper(to_char((d.on_date)::timestamp with time zone, 'DY'::text))), true))) x) e ON ((a.settings ? 'expect'::text)));
 
 COMMENT ON VIEW duebook_reports.freshness IS 'How old the evidence of each provider account is: last full run, newest entry, last file, cursor.';
 
@@ -7732,6 +7748,12 @@ COMMENT ON COLUMN duebook_reports.freshness.last_file IS 'Name of the file taken
 COMMENT ON COLUMN duebook_reports.freshness.last_file_at IS 'When it was taken.';
 
 COMMENT ON COLUMN duebook_reports.freshness.cursor_position IS 'For an API: how far it was read.';
+
+COMMENT ON COLUMN duebook_reports.freshness.cursor_age_s IS 'For an API: seconds since the instant up to which it was read.';
+
+COMMENT ON COLUMN duebook_reports.freshness.expected_by IS 'Newest instant at which evidence was to be there ([provider_accounts.….expect]); null: nothing is expected.';
+
+COMMENT ON COLUMN duebook_reports.freshness.is_late IS 'Whether nothing has come since the expected instant before that one: a file did not arrive, or a night was left out.';
 
 CREATE VIEW duebook_reports.holds AS
  SELECT h.account_id,

@@ -79,9 +79,9 @@ def test_the_shipped_file_has_what_every_command_needs() -> None:
             " its offset such as 2026-11-30T02:00:00Z",
         ),
         (
-            "provider_accounts.paypal.columns",
-            None,
-            "provider_accounts.paypal.columns is missing, which a csv provider needs",
+            "provider_accounts.adyen.provider",
+            "csv",
+            "provider_accounts.adyen.columns is missing, which a csv provider needs",
         ),
         (
             "kinds.payment_missing.catch_up_window",

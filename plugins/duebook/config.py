@@ -14,7 +14,7 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator as After
@@ -192,6 +192,28 @@ _CSV_FIELDS: Final = (
 )
 
 
+def parse_wall_time(value: Any) -> time:
+    """A local time of day, without a zone: "21:00", or TOML's own 21:00:00."""
+    if isinstance(value, str):
+        try:
+            value = time.fromisoformat(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, time) or value.tzinfo is not None:
+        raise ValueError('expected a local time such as "21:00"')
+    return value
+
+
+Weekday = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
+
+
+class ExpectConfig(_Model):
+    """When evidence is expected: by a local time of the account's zone, on these days."""
+
+    by: Annotated[time, BeforeValidator(parse_wall_time)]
+    days: Annotated[tuple[Weekday, ...], Field(min_length=1)] = get_args(Weekday)
+
+
 class ProviderAccountConfig(_Model):
     """One account at one provider.
 
@@ -219,6 +241,7 @@ class ProviderAccountConfig(_Model):
         tuple[Literal["payment_ref", "provider_payment_ref"], ...], After(_keys)
     ] = ("payment_ref",)
     tolerance: Mapping[CurrencyCode, Annotated[Decimal, Field(ge=0)]] = Field(default_factory=dict)
+    expect: ExpectConfig | None = None
 
     def stored_settings(self) -> dict[str, Any]:
         """What `provider_account.settings` keeps: all that has no column of its own."""
@@ -293,18 +316,6 @@ class ProviderEventsConfig(_Model):
     lease_seconds: Annotated[int, Field(ge=60, le=3600)] = 600
     time_budget_seconds: Annotated[int, Field(gt=0, le=900)] = 120
     max_tries: Annotated[int, Field(gt=0, lt=1000)] = 12
-
-
-def parse_wall_time(value: Any) -> time:
-    """A local time of day, without a zone: "21:00", or TOML's own 21:00:00."""
-    if isinstance(value, str):
-        try:
-            value = time.fromisoformat(value)
-        except ValueError:
-            value = None
-    if not isinstance(value, time) or value.tzinfo is not None:
-        raise ValueError('expected a local time such as "21:00"')
-    return value
 
 
 class QuietHoursConfig(_Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -292,6 +292,12 @@ def _account_needs(facts: _Facts, config: Config | None) -> Iterable[Need]:
             yield Need(
                 f"{name} was reconciled {age} ago: a night was left out",
                 "look at the last runs of nightly_reconciliation in Airflow",
+            )
+        if row["is_late"]:
+            by = row["expected_by"].astimezone(UTC)
+            yield Need(
+                f"{name}: what was expected by {by:%Y-%m-%d %H:%M} UTC did not come",
+                "ask the provider for the file; nothing is judged missing without a run",
             )
         if row["last_run_quarantined"]:
             yield Need(

@@ -13,6 +13,8 @@ select
     r.as_of as last_run_as_of,
     r.quarantined as last_run_quarantined,
     f.committed_at as last_full_at,
+    n.expected_by,
+    coalesce(n.is_late, false) as is_late,
     coalesce(d.kinds, '{}'::jsonb) as discrepancies,
     coalesce(d.open_count, 0) as discrepancy_count,
     (
@@ -28,17 +30,18 @@ select
 from duebook.provider_account as a
 left outer join lateral (
     select
-        n.run_id,
-        n.scope,
-        n.committed_at,
-        n.as_of,
-        n.quarantined
-    from duebook.reconciliation_run as n
-    where n.provider_account = a.provider_account
-    order by n.run_id desc
+        w.run_id,
+        w.scope,
+        w.committed_at,
+        w.as_of,
+        w.quarantined
+    from duebook.reconciliation_run as w
+    where w.provider_account = a.provider_account
+    order by w.run_id desc
     limit 1
 ) as r on true
 left outer join duebook.reconciliation_run as f on a.last_full_run_id = f.run_id
+left outer join duebook_reports.freshness as n on a.provider_account = n.provider_account
 left outer join lateral (
     select
         jsonb_object_agg(k.kind, k.open_count order by k.kind) as kinds,
