@@ -1,0 +1,412 @@
+"""The same money told in another way is the same money, whatever the provider's format.
+
+Rows shuffled, a file split, delivered twice, days reversed, a byte order mark, other line ends,
+columns in another order: totals and statuses are equal. Intents are equal when one run reads the
+set, and across runs none is repeated.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.settlement_files import ADYEN_HEADER, World, adyen_row, booked, plain
+
+PAYMENTS = 12
+SEEDS = (1, pytest.param(2, marks=pytest.mark.prove))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Money:
+    """One money row, in the words of no provider; amounts in cents."""
+
+    number: int
+    kind: str
+    cents: int
+    fee: int
+    day: int
+
+
+def draw(seed: int) -> list[Money]:
+    """Charges, some of them partly or wholly refunded, on five days."""
+    dice = random.Random(seed)
+    rows: list[Money] = []
+    for number in range(PAYMENTS):
+        cents = dice.randint(100, 99_999)
+        day = dice.randint(1, 4)
+        rows.append(Money(number, "charge", cents, dice.randint(0, 99), day))
+        if dice.random() < 0.4:
+            back = cents if dice.random() < 0.5 else dice.randint(1, cents - 1)
+            rows.append(Money(number, "refund", -back, 0, day + 1))
+    dice.shuffle(rows)
+    return rows
+
+
+def major(cents: int) -> str:
+    sign = "-" if cents < 0 else ""
+    return f"{sign}{abs(cents) // 100}.{abs(cents) % 100:02}"
+
+
+# ---- the formats: rows of one day as a table ----------------------------------------------------
+
+Table = tuple[list[str], list[list[str]]]
+
+
+def as_adyen(rows: Sequence[Money], day: int) -> Table:
+    """Batches are days."""
+    made = [
+        adyen_row(
+            "Settled" if row.kind == "charge" else "Refunded",
+            major(row.cents),
+            psp=f"PSP{row.number}",
+            reference=f"REF{row.number}",
+            fee=major(row.fee) if row.fee else "",
+            batch=day,
+        )
+        for row in rows
+    ]
+    return ADYEN_HEADER, [[each.get(name, "") for name in ADYEN_HEADER] for each in made]
+
+
+def as_stripe(rows: Sequence[Money], day: int) -> Table:
+    header = [
+        "balance_transaction_id",
+        "created_utc",
+        "currency",
+        "gross",
+        "fee",
+        "net",
+        "reporting_category",
+        "charge_id",
+        "automatic_payout_id",
+    ]
+    return header, [
+        [
+            f"txn_{row.kind}_{row.number}",
+            f"2026-03-{day:02} 10:00:00",
+            "eur",
+            major(row.cents),
+            major(row.fee),
+            major(row.cents - row.fee),
+            row.kind,
+            f"REF{row.number}",
+            f"po_{day}",
+        ]
+        for row in rows
+    ]
+
+
+def as_mapped(rows: Sequence[Money], day: int) -> Table:
+    header = ["id", "what", "in", "out", "cost", "currency", "order", "when"]
+    return header, [
+        [
+            f"{row.kind}-{row.number}",
+            row.kind,
+            major(row.cents).replace(".", ",") if row.cents > 0 else "",
+            major(-row.cents).replace(".", ",") if row.cents < 0 else "",
+            major(row.fee).replace(".", ","),
+            "EUR",
+            f"REF{row.number}",
+            f"{day:02}.03.2026",
+        ]
+        for row in rows
+    ]
+
+
+PAYPAL_HEADER = (
+    "CH,Transaction ID,Invoice ID,PayPal Reference ID,PayPal Reference ID Type,"
+    "Transaction Event Code,Transaction Initiation Date,Transaction Completion Date,"
+    "Transaction Debit or Credit,Gross Transaction Amount,Gross Transaction Currency,"
+    "Fee Debit or Credit,Fee Amount,Fee Currency"
+).split(",")
+
+
+def as_paypal(rows: Sequence[Money], day: int) -> Table:
+    return PAYPAL_HEADER, [
+        [
+            "SB",
+            f"TX{row.kind}{row.number}",
+            f"REF{row.number}",
+            "",
+            "",
+            "T0006" if row.kind == "charge" else "T1107",
+            *[f"2026/03/{day:02} 10:00:00 -0800"] * 2,
+            "CR" if row.cents > 0 else "DR",
+            str(abs(row.cents)),
+            "EUR",
+            "DR" if row.fee else "",
+            str(row.fee) if row.fee else "",
+            "EUR" if row.fee else "",
+        ]
+        for row in rows
+    ]
+
+
+def csv_text(table: Table) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([table[0], *table[1]])
+    return text.getvalue()
+
+
+def paypal_text(table: Table) -> str:
+    """With its records around the rows, and the totals that they come to."""
+    at = {name: number for number, name in enumerate(table[0])}
+    day = table[1][0][at["Transaction Completion Date"]][:10] if table[1] else "2026/03/01"
+    sums = {(sign, name): 0 for sign in ("CR", "DR") for name in ("gross", "fee")}
+    for row in table[1]:
+        sums[row[at["Transaction Debit or Credit"]], "gross"] += int(
+            row[at["Gross Transaction Amount"]]
+        )
+        if row[at["Fee Amount"]]:
+            sums[row[at["Fee Debit or Credit"]], "fee"] += int(row[at["Fee Amount"]])
+    totals = [
+        sums["CR", "gross"],
+        sums["DR", "gross"],
+        sums["CR", "fee"],
+        sums["DR", "fee"],
+    ]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [
+            ["RH", f"{day} 22:00:00 -0800", "A", "ACCOUNT", "009"],
+            ["FH", "01"],
+            ["SH", f"{day} 00:00:00 -0800", f"{day} 23:59:59 -0800", "ACCOUNT", ""],
+            *[table[0], *table[1]],
+            ["SF", "EUR", *totals],
+            ["SC", len(table[1])],
+            ["RF", "EUR", *totals],
+            ["RC", len(table[1])],
+            ["FF", len(table[1]) + 8],
+        ]
+    )
+    return text.getvalue()
+
+
+def json_text(table: Table) -> str:
+    header, rows = table
+    return "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Form:
+    """How one provider tells it."""
+
+    account: str
+    table: Callable[[Sequence[Money], int], Table]
+    text: Callable[[Table], str]
+    fixed: int = 0
+    """So many columns keep their place."""
+
+
+FORMS = {
+    "adyen": Form("adyen", as_adyen, csv_text),
+    "stripe": Form("stripe", as_stripe, csv_text),
+    "mapped": Form("mapped", as_mapped, csv_text),
+    "paypal": Form("paypal", as_paypal, paypal_text, fixed=1),
+    "json": Form("mapped", as_mapped, json_text),
+}
+
+
+# ---- the ways to tell the same ------------------------------------------------------------------
+
+Days = dict[int, list[Money]]
+Told = list[list[str]]
+"""Runs, each of the texts that it reads."""
+
+
+def tell(form: Form, days: Days) -> list[str]:
+    return [form.text(form.table(rows, day)) for day, rows in sorted(days.items())]
+
+
+def shuffled(form: Form, days: Days, dice: random.Random) -> Told:
+    return [tell(form, {day: dice.sample(rows, len(rows)) for day, rows in days.items()})]
+
+
+def split(form: Form, days: Days, dice: random.Random) -> Told:
+    del dice
+    halves = [
+        form.text(form.table(part, day))
+        for day, rows in sorted(days.items())
+        for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :])
+        if part
+    ]
+    return [halves]
+
+
+def delivered_twice(form: Form, days: Days, dice: random.Random) -> Told:
+    del dice
+    texts = tell(form, days)
+    # The second time with one more line end: other bytes, the same rows.
+    return [texts, texts, [f"{text}\n" for text in texts]]
+
+
+def a_run_a_day(form: Form, days: Days, dice: random.Random) -> Told:
+    del dice
+    return [[text] for text in tell(form, days)]
+
+
+def days_reversed(form: Form, days: Days, dice: random.Random) -> Told:
+    del dice
+    return [[text] for text in reversed(tell(form, days))]
+
+
+def with_a_byte_order_mark(form: Form, days: Days, dice: random.Random) -> Told:
+    del dice
+    return [[f"\ufeff{text}" for text in tell(form, days)]]
+
+
+def with_other_line_ends(form: Form, days: Days, dice: random.Random) -> Told:
+    del dice
+    return [[text.replace("\n", "\r\n") for text in tell(form, days)]]
+
+
+def columns_reordered(form: Form, days: Days, dice: random.Random) -> Told:
+    texts = []
+    for day, rows in sorted(days.items()):
+        header, cells = form.table(rows, day)
+        free = list(range(form.fixed, len(header)))
+        order = [*range(form.fixed), *dice.sample(free, len(free))]
+        table = [header[at] for at in order], [[row[at] for at in order] for row in cells]
+        texts.append(form.text(table))
+    return [texts]
+
+
+IN_ONE_RUN = (
+    shuffled,
+    split,
+    with_a_byte_order_mark,
+    with_other_line_ends,
+    columns_reordered,
+)
+ACROSS_RUNS = (delivered_twice, a_run_a_day, days_reversed)
+
+
+@pytest.fixture
+def ready(world: World) -> World:
+    """Live, with the payments booked for whichever account tells of them."""
+    mapped = {
+        "provider": "csv",
+        "mode": "dry_run",
+        "settle_within": "P3D",
+        "zone": "UTC",
+        "columns": {
+            "entry_id": "id",
+            "type": "what",
+            "debit": "out",
+            "credit": "in",
+            "fee": "cost",
+            "currency": "currency",
+            "payment_ref": "order",
+            "occurred_at": "when",
+            "decimal": ",",
+            "dates": "day_first",
+        },
+        "types": {"charge": "charge", "refund": "refund"},
+    }
+    world.configure(provider_accounts={"mapped": mapped})
+    accounts = sorted({form.account for form in FORMS.values()})
+    world.configure(
+        provider_accounts={
+            name: {
+                **plain(world.config.provider_accounts[name]),
+                "mode": "live",
+                "notify_from": "2020-01-01T00:00:00Z",
+            }
+            for name in accounts
+        }
+    )
+    return world
+
+
+def by_day(rows: Sequence[Money]) -> Days:
+    days: Days = {}
+    for row in rows:
+        days.setdefault(row.day, []).append(row)
+    return days
+
+
+def state(world: World, form: Form, rows: Sequence[Money], told: Told) -> dict[str, Any]:
+    """Books and proposals after these runs."""
+    charged = {row.number: row.cents for row in rows if row.kind == "charge"}
+    world.book(
+        *(booked(number, cents, provider_account=form.account) for number, cents in charged.items())
+    )
+    number = 0
+    for texts in told:
+        files: list[Path] = []
+        for text in texts:
+            number += 1
+            files.append(world.text(text, f"file{number}.txt"))
+        report = world.reconcile(*files, account=form.account)
+        assert report.quarantined == 0
+        assert not report.file_checks
+    return {
+        "positions": world.rows(
+            "select payment_id, currency, captured_minor, refunded_minor, fee_minor, net_minor,"
+            " entry_count from duebook.settled_position order by 1, 2"
+        ),
+        "statuses": world.rows(
+            "select payment_id, settled_status from duebook_reports.ledger_vs_provider order by 1"
+        ),
+        "totals": world.rows(
+            "select entry_type, sum(gross_minor), sum(fee_minor), sum(net_minor), count(*)"
+            " from duebook.settlement_entry group by 1 order by 1"
+        ),
+        "differences": world.rows(
+            "select kind, subject, provider_minor, ledger_minor from duebook.discrepancy"
+            " where closed_at is null and kind <> 'unexplained_remainder' order by 1, 2"
+        ),
+        "intents": world.rows("select operation_key from duebook.intent order by 1"),
+        "changes": world.value(
+            "select count(*) from duebook.ledger_change where change_kind = 'balance'"
+        ),
+    }
+
+
+def comparable(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: found[name] for name in ("positions", "statuses", "totals", "differences")}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("way", IN_ONE_RUN, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_told_otherwise_in_one_run_it_is_the_same_with_the_same_intents(
+    ready: World, make_database: Callable[[], str], form: Form, way: Any, seed: int
+) -> None:
+    rows = draw(seed)
+    days = by_day(rows)
+    plainly = state(ready, form, rows, [tell(form, days)])
+    other = dataclasses.replace(ready, url=make_database(), _files=0)
+    other.configure()
+    otherwise = state(other, form, rows, way(form, days, random.Random(seed)))
+    assert otherwise == plainly
+    assert len(plainly["positions"]) == PAYMENTS
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("way", ACROSS_RUNS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_told_in_several_runs_it_comes_to_the_same_and_nothing_is_promised_twice(
+    ready: World, make_database: Callable[[], str], form: Form, way: Any, seed: int
+) -> None:
+    rows = draw(seed)
+    days = by_day(rows)
+    plainly = state(ready, form, rows, [tell(form, days)])
+    other = dataclasses.replace(ready, url=make_database(), _files=0)
+    other.configure()
+    otherwise = state(other, form, rows, way(form, days, random.Random(seed)))
+    assert comparable(otherwise) == comparable(plainly)
+    keys = [row["operation_key"] for row in otherwise["intents"]]
+    assert len(keys) == len(set(keys))
+    # A change of a balance touches what was captured, what was refunded, or both.
+    assert otherwise["changes"] <= len(keys) <= 2 * otherwise["changes"]
+    if way is delivered_twice:
+        assert otherwise == plainly
