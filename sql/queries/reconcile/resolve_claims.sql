@@ -1,8 +1,8 @@
 -- name: resolve_claims
 -- Whose payment: of the references that count, in the order of :match_on, the first that any booked
 -- payment has. Of those payments: one routed to this provider account, else an unrouted one, else
--- any other. Two of equal rank are no answer, and neither is picked. A claim that stands stays while
--- the payment has the reference: an import never undoes evidence.
+-- any other. Two of equal rank are no answer, and neither is picked. A claim that stands stays
+-- while the payment has the reference: an import never undoes evidence.
 with candidate as (
     select
         c.entry_id,
