@@ -6991,7 +6991,7 @@ CREATE TABLE duebook.settlement_entry (
     first_run_id bigint NOT NULL,
     run_id bigint NOT NULL,
     CONSTRAINT claim_is_whole CHECK (((account_id IS NULL) = (payment_id IS NULL))),
-    CONSTRAINT entry_status_is_known CHECK ((entry_status = ANY (ARRAY['pending'::text, 'settled'::text]))),
+    CONSTRAINT entry_status_is_known CHECK ((entry_status = ANY (ARRAY['pending'::text, 'settled'::text, 'withdrawn'::text]))),
     CONSTRAINT entry_type_is_known CHECK ((entry_type = ANY (ARRAY['charge'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text, 'fee'::text, 'payout'::text, 'transfer'::text, 'reserve'::text, 'conversion'::text, 'adjustment'::text, 'other'::text]))),
     CONSTRAINT version_is_positive CHECK ((version > 0))
 );
@@ -7024,7 +7024,7 @@ COMMENT ON COLUMN duebook.settlement_entry.currency IS 'Gross currency.';
 
 COMMENT ON COLUMN duebook.settlement_entry.net_currency IS 'Currency of fee and net.';
 
-COMMENT ON COLUMN duebook.settlement_entry.entry_status IS 'pending: announced, not yet available; settled: counts.';
+COMMENT ON COLUMN duebook.settlement_entry.entry_status IS 'pending: announced, not yet available; settled: counts; withdrawn: only a file that was withdrawn said it.';
 
 COMMENT ON COLUMN duebook.settlement_entry.occurred_at IS 'When it happened at the provider.';
 
@@ -7214,10 +7214,14 @@ CREATE TABLE duebook.settlement_file (
     source_order bigint NOT NULL,
     run_id bigint NOT NULL,
     received_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    withdrawn_at timestamp with time zone,
+    withdrawn_by text,
+    withdrawn_because text,
+    withdrawn_run_id bigint,
     CONSTRAINT sha256_is_hex CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text))
 );
 
-COMMENT ON TABLE duebook.settlement_file IS 'A settlement file that was applied, known by its checksum and taken once.';
+COMMENT ON TABLE duebook.settlement_file IS 'A settlement file that was applied, known by its checksum and taken once; one that was withdrawn may be taken again.';
 
 COMMENT ON COLUMN duebook.settlement_file.file_id IS 'Identity.';
 
@@ -7238,6 +7242,14 @@ COMMENT ON COLUMN duebook.settlement_file.source_order IS 'Order of what it says
 COMMENT ON COLUMN duebook.settlement_file.run_id IS 'Run that took it.';
 
 COMMENT ON COLUMN duebook.settlement_file.received_at IS 'When.';
+
+COMMENT ON COLUMN duebook.settlement_file.withdrawn_at IS 'When it was withdrawn; null: it counts.';
+
+COMMENT ON COLUMN duebook.settlement_file.withdrawn_by IS 'Who withdrew it.';
+
+COMMENT ON COLUMN duebook.settlement_file.withdrawn_because IS 'Why.';
+
+COMMENT ON COLUMN duebook.settlement_file.withdrawn_run_id IS 'Run that took it back.';
 
 CREATE TABLE duebook.settlement_file_check (
     file_id bigint NOT NULL,
@@ -8758,9 +8770,6 @@ ALTER TABLE ONLY duebook.settlement_file_check
     ADD CONSTRAINT settlement_file_check_pkey PRIMARY KEY (file_id, section, currency, check_name);
 
 ALTER TABLE ONLY duebook.settlement_file
-    ADD CONSTRAINT settlement_file_is_taken_once UNIQUE (provider_account, sha256);
-
-ALTER TABLE ONLY duebook.settlement_file
     ADD CONSTRAINT settlement_file_pkey PRIMARY KEY (file_id);
 
 ALTER TABLE ONLY duebook.severity_rule
@@ -8856,6 +8865,8 @@ CREATE INDEX settlement_entry_in_suspense_by_provider ON duebook.settlement_entr
 CREATE INDEX settlement_entry_pending ON duebook.settlement_entry USING btree (provider_account, entry_id) WHERE (entry_status = 'pending'::text);
 
 CREATE INDEX settlement_file_check_failed ON duebook.settlement_file_check USING btree (provider_account, file_id) WHERE (NOT is_ok);
+
+CREATE UNIQUE INDEX settlement_file_counts_once ON duebook.settlement_file USING btree (provider_account, sha256) WHERE (withdrawn_at IS NULL);
 
 ALTER INDEX duebook.settlement_entry_version_pkey ATTACH PARTITION duebook.settlement_entry_version_default_pkey;
 

@@ -31,6 +31,7 @@ from duebook.commands import (
     incidents,
     pauses,
     restores,
+    settlements,
     webhooks,
 )
 from duebook.errors import (
@@ -64,6 +65,7 @@ for area in (
     pauses,
     incidents,
     discrepancies,
+    settlements,
     delivery,
     restores,
     webhooks,

@@ -27,6 +27,7 @@ from duebook.domain.money import exponent, to_minor
 from duebook.errors import InputError, RefusedError, UnavailableError
 from duebook.services.apply import put_missing_kind, write_config
 from duebook.services.staging import (
+    API_SOURCE_NO,
     Progress,
     Staged,
     prepare,
@@ -68,13 +69,23 @@ _RUN_TABLES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A settlement file that is to count no more, who says so, and why."""
+
+    file_id: int
+    name: str
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReconcileRequest:
     """What to compare. `files` empty: the account's folder, or its API.
 
     `as_of` None is the database's clock once the account is held. Scope `payments` judges only what
     the source told, and neither moves the order of full runs nor is refused by it. `subjects` are
     the provider's ids that such a run asks about, `events` the received events that it answers:
-    their effect is part of its transaction.
+    their effect is part of its transaction. `withdrawal`: a run that takes a file back.
     """
 
     account: str
@@ -85,6 +96,7 @@ class ReconcileRequest:
     triggered_by: str = "operator"
     subjects: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
+    withdrawal: Withdrawal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,7 @@ class ReconcileReport:
     batches: Sequence[BatchLine]
     unknown_types: Mapping[str, int] = field(default_factory=dict)
     file_checks: Sequence[Mapping[str, Any]] = ()
+    withdrawn: Mapping[str, Any] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -232,11 +245,13 @@ class _Run:
         self._progress = progress
         self._counts = _Counts()
         self._staged = Staged()
+        self._withdrawn: Mapping[str, Any] | None = None
         self._values: dict[str, Any] = {
             "provider_account": request.account,
             "is_full": request.scope == "full",
             "scope": request.scope,
             "triggered_by": request.triggered_by,
+            "is_withdrawal": request.withdrawal is not None,
         }
         self._account: ProviderAccountConfig | None = None
 
@@ -290,6 +305,8 @@ class _Run:
 
     def _stage(self, account: ProviderAccountConfig) -> Staged:
         name, now = self._request.account, self._values["started_at"]
+        if self._request.withdrawal is not None:
+            return Staged()
         if self._request.subjects:
             source = self._source_factory(name, account)
             asked = self._request.subjects
@@ -307,14 +324,35 @@ class _Run:
         for name in _RUN_TABLES:
             self._do(name)
         self._take_files()
+        if self._request.withdrawal is not None:
+            self._stage_withdrawal(self._request.withdrawal)
         self._compare()
         self._apply_entries()
         self._apply_positions()
         self._judge()
         self._sum_batches()
         self._write_discrepancies()
+        if self._request.withdrawal is not None:
+            self._withdrawn = self._one("end_withdrawn_intents")
+            self._do("mark_file_withdrawn")
         self._promise()
         return self._finish()
+
+    def _stage_withdrawal(self, withdrawal: Withdrawal) -> None:
+        """What counts without the file, as rows that are told in this run."""
+        self._values |= {
+            "file_id": withdrawal.file_id,
+            "by": withdrawal.by,
+            "reason": withdrawal.reason,
+            "source_name": f"withdrawal of {withdrawal.name}",
+            "source_no": API_SOURCE_NO,
+            "name": f"withdrawal of {withdrawal.name}",
+            "sha256": None,
+            "size_bytes": 0,
+        }
+        self._do("put_staged_source")
+        self._do("stage_withdrawal")
+        self._analyze("staged_entry")
 
     def _lock(self) -> None:
         stored = self._read("lock_provider_account")
@@ -536,6 +574,7 @@ class _Run:
             batches=[BatchLine(**row) for row in self._rows("list_run_batches")],
             unknown_types=self._staged.unknown_types,
             file_checks=self._rows("list_failed_file_checks") if self._staged.checks else [],
+            withdrawn=self._withdrawn,
         )
 
     def _do(self, name: str) -> int:

@@ -11,4 +11,5 @@ where
             e.provider_account = b.provider_account
             and e.batch_ref = b.batch_ref
             and e.net_currency = b.currency
+            and e.entry_status <> 'withdrawn'
     );

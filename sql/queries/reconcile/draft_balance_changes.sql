@@ -1,7 +1,8 @@
 -- name: draft_balance_changes
 -- Payments whose status or balance over all provider accounts differs from before, each once: in
 -- its booked currency where that changed, else in the one that did. Silent: a payment that only
--- lost an entry, or that has its entries from another payment that was told already.
+-- lost an entry, or that has its entries from another payment that was told already, and whatever
+-- the withdrawal of a file changes.
 with changed as (
     select distinct on (s.account_id, s.payment_id)
         s.*,
@@ -70,7 +71,8 @@ select
     coalesce(g.occurred_at, l.occurred_at, clock_timestamp()),
     0,
     d.expected_at,
-    g.entry_id is null
+    :is_withdrawal::boolean
+    or g.entry_id is null
     or (
         not g.is_fresh
         and exists (

@@ -18,11 +18,14 @@ from claim as c
 inner join duebook.settlement_entry as e
     on e.provider_account = :provider_account and c.entry_id = e.entry_id
 where
-    c.candidates > 1
-    or (
-        c.account_id is null
-        and (
-            e.payment_ref is not null
-            or e.entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
+    e.entry_status <> 'withdrawn'
+    and (
+        c.candidates > 1
+        or (
+            c.account_id is null
+            and (
+                e.payment_ref is not null
+                or e.entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
+            )
         )
     );

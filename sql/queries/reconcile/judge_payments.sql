@@ -131,6 +131,7 @@ found as (
                     and e.provider_account = :provider_account
                     and e.account_id is null
                     and e.payment_ref is not null
+                    and e.entry_status <> 'withdrawn'
             )
         union all
         select

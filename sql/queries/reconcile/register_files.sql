@@ -23,7 +23,7 @@ with registered as (
     from staged_source as s
     where s.sha256 is not null
     order by s.source_no
-    on conflict (provider_account, sha256) do nothing
+    on conflict (provider_account, sha256) where withdrawn_at is null do nothing
     returning sha256, file_id
 )
 

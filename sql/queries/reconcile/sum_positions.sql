@@ -41,6 +41,9 @@ from (
                 true
             where e.currency <> e.net_currency
         ) as r
-    where e.provider_account = :provider_account and e.account_id is not null
+    where
+        e.provider_account = :provider_account
+        and e.account_id is not null
+        and e.entry_status <> 'withdrawn'
 ) as c
 group by c.account_id, c.payment_id, c.currency;

@@ -42,6 +42,7 @@ from (
         from affected_batch as a
         inner join duebook.settlement_entry as e
             on e.provider_account = :provider_account and a.batch_ref = e.batch_ref
+        where e.entry_status <> 'withdrawn'
         group by e.batch_ref, e.net_currency
     ) as s
     left join staged_batch as f on s.batch_ref = f.batch_ref
