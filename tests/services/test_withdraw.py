@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from duebook.errors import InputError, RefusedError
+from duebook.services.check import check
 from duebook.services.withdraw import list_files, withdraw
 from tests.settlement_files import World, booked, settled
 
@@ -134,6 +135,14 @@ def test_a_batch_of_a_withdrawn_file_is_gone(world: World) -> None:
     take_back(world)
     rows = world.rows("select batch_ref, sum_minor from duebook.settlement_batch")
     assert [tuple(row.values()) for row in rows] == [("1", 1000)]
+
+
+def test_a_batch_of_two_files_keeps_what_the_other_said(world: World) -> None:
+    world.reconcile(world.adyen(settled(2, "5.00", batch=2), settled(3, "2.00", batch=2)))
+    take_back(world)
+    rows = world.rows("select batch_ref, sum_minor from duebook.settlement_batch order by 1")
+    assert [tuple(row.values()) for row in rows] == [("1", 1000), ("2", 200)]
+    assert check(world.connect)["violations"] == []
 
 
 def test_a_file_that_was_overtaken_changes_nothing_when_it_goes(world: World) -> None:

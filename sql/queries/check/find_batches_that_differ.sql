@@ -7,7 +7,7 @@ with summed as (
         e.net_currency as currency,
         sum(e.net_minor) as difference_minor
     from duebook.settlement_entry as e
-    where e.batch_ref is not null
+    where e.batch_ref is not null and e.entry_status <> 'withdrawn'
     group by e.provider_account, e.batch_ref, e.net_currency
 )
 
