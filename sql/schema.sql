@@ -7720,7 +7720,7 @@ CREATE VIEW duebook_reports.freshness AS
      LEFT JOIN LATERAL ( SELECT s.name,
             s.received_at
            FROM duebook.settlement_file s
-          WHERE (s.provider_account = a.provider_account)
+          WHERE ((s.provider_account = a.provider_account) AND (s.withdrawn_at IS NULL))
           ORDER BY s.file_id DESC
          LIMIT 1) f ON (true))
      LEFT JOIN LATERAL ( SELECT max(x.at) AS expected_by,
@@ -7755,7 +7755,7 @@ COMMENT ON COLUMN duebook_reports.freshness.newest_entry_on_utc IS 'Day of that 
 
 COMMENT ON COLUMN duebook_reports.freshness.newest_entry_on_provider IS 'Day of that in the provider''s zone.';
 
-COMMENT ON COLUMN duebook_reports.freshness.last_file IS 'Name of the file taken last.';
+COMMENT ON COLUMN duebook_reports.freshness.last_file IS 'Name of the file taken last that still counts.';
 
 COMMENT ON COLUMN duebook_reports.freshness.last_file_at IS 'When it was taken.';
 

@@ -31,7 +31,7 @@ left join lateral (
         s.name,
         s.received_at
     from duebook.settlement_file as s
-    where s.provider_account = a.provider_account
+    where s.provider_account = a.provider_account and s.withdrawn_at is null
     order by s.file_id desc
     limit 1
 ) as f on true
@@ -72,7 +72,7 @@ comment on column duebook_reports.freshness.last_run_age_s is 'Seconds since.';
 comment on column duebook_reports.freshness.newest_entry_at is 'When the newest entry occurred.';
 comment on column duebook_reports.freshness.newest_entry_on_utc is 'Day of that in UTC.';
 comment on column duebook_reports.freshness.newest_entry_on_provider is 'Day of that in the provider''s zone.';
-comment on column duebook_reports.freshness.last_file is 'Name of the file taken last.';
+comment on column duebook_reports.freshness.last_file is 'Name of the file taken last that still counts.';
 comment on column duebook_reports.freshness.last_file_at is 'When it was taken.';
 comment on column duebook_reports.freshness.cursor_position is 'For an API: how far it was read.';
 comment on column duebook_reports.freshness.cursor_age_s is 'For an API: seconds since the instant up to which it was read.';

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from duebook.services.status import status
+from duebook.services.withdraw import withdraw
 from tests.settlement_files import World, plain, settled
 
 ZONE = ZoneInfo("Pacific/Auckland")
@@ -71,6 +72,22 @@ def test_a_run_without_a_file_is_no_arrival(world: World, an_hour_ago: str) -> N
     expect(world, by=an_hour_ago)
     received(world, timedelta(hours=26))
     world.reconcile()
+    assert late(world)[1]
+
+
+def test_a_file_that_was_withdrawn_is_no_arrival(world: World, an_hour_ago: str) -> None:
+    expect(world, by=an_hour_ago)
+    received(world, timedelta(hours=3))
+    assert not late(world)[1]
+    withdraw(
+        world.connect,
+        world.config,
+        "adyen",
+        "file1.csv",
+        by="ann",
+        reason="a test file",
+        dry_run=False,
+    )
     assert late(world)[1]
 
 
