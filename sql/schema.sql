@@ -390,6 +390,13 @@ declare
     v_ended integer;
     v_requested integer;
 begin
+    if
+        pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
+        raise exception 'a cancellation states its reason and who cancels'
+            using errcode = 'invalid_parameter_value';
+    end if;
     -- A pass that writes occurrences holds this row: what it wrote is seen below.
     select s.cancelled_at into v_cancelled_at
     from duebook.schedule as s
@@ -902,6 +909,10 @@ begin
     if found then
         raise exception '%: %', v_fault.field, v_fault.fault
             using errcode = 'invalid_parameter_value', column = v_fault.field;
+    end if;
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by)
+            using errcode = 'invalid_parameter_value', column = 'by';
     end if;
     if p_resource is not null then
         v_resource := duebook.lock_hold_resource(p_resource);
@@ -3011,6 +3022,20 @@ begin
         or pg_catalog.btrim(coalesce(p_by, '')) = ''
     then
         raise exception 'a pause states its reason and who pauses'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if p_scope is null or p_scope not in ('all', 'kind', 'channel', 'account') then
+        raise exception 'scope: %; expected all, kind, channel or account',
+            coalesce(p_scope, 'empty')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if (p_scope = 'all') <> (p_name = '*') or p_name is null then
+        raise exception 'name: %; expected * for all, else the name of a kind, channel or account',
+            coalesce(p_name, 'empty')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if p_mode is null or p_mode not in ('hold', 'drop') then
+        raise exception 'mode: %; expected hold or drop', coalesce(p_mode, 'empty')
             using errcode = 'invalid_parameter_value';
     end if;
     if (p_scope, p_name) in (('channel', 'internal'), ('kind', 'hold_expiry')) then
@@ -5132,6 +5157,10 @@ begin
     if v_fault is not null then
         raise exception 'resource: %', v_fault
             using errcode = 'invalid_parameter_value', column = 'resource';
+    end if;
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by)
+            using errcode = 'invalid_parameter_value', column = 'by';
     end if;
     if p_capacity < 0 then
         raise exception 'capacity: expected 0 or more'

@@ -17,6 +17,13 @@ declare
     v_ended integer;
     v_requested integer;
 begin
+    if
+        pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
+        raise exception 'a cancellation states its reason and who cancels'
+            using errcode = 'invalid_parameter_value';
+    end if;
     -- A pass that writes occurrences holds this row: what it wrote is seen below.
     select s.cancelled_at into v_cancelled_at
     from duebook.schedule as s

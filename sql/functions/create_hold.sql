@@ -38,6 +38,10 @@ begin
         raise exception '%: %', v_fault.field, v_fault.fault
             using errcode = 'invalid_parameter_value', column = v_fault.field;
     end if;
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by)
+            using errcode = 'invalid_parameter_value', column = 'by';
+    end if;
     if p_resource is not null then
         v_resource := duebook.lock_hold_resource(p_resource);
     end if;

@@ -22,6 +22,20 @@ begin
         raise exception 'a pause states its reason and who pauses'
             using errcode = 'invalid_parameter_value';
     end if;
+    if p_scope is null or p_scope not in ('all', 'kind', 'channel', 'account') then
+        raise exception 'scope: %; expected all, kind, channel or account',
+            coalesce(p_scope, 'empty')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if (p_scope = 'all') <> (p_name = '*') or p_name is null then
+        raise exception 'name: %; expected * for all, else the name of a kind, channel or account',
+            coalesce(p_name, 'empty')
+            using errcode = 'invalid_parameter_value';
+    end if;
+    if p_mode is null or p_mode not in ('hold', 'drop') then
+        raise exception 'mode: %; expected hold or drop', coalesce(p_mode, 'empty')
+            using errcode = 'invalid_parameter_value';
+    end if;
     if (p_scope, p_name) in (('channel', 'internal'), ('kind', 'hold_expiry')) then
         raise exception 'holds always expire: % % can not be paused', p_scope, p_name
             using errcode = 'invalid_parameter_value';

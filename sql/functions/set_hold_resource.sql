@@ -18,6 +18,10 @@ begin
         raise exception 'resource: %', v_fault
             using errcode = 'invalid_parameter_value', column = 'resource';
     end if;
+    if duebook.name_fault(p_by) is not null then
+        raise exception 'by: %', duebook.name_fault(p_by)
+            using errcode = 'invalid_parameter_value', column = 'by';
+    end if;
     if p_capacity < 0 then
         raise exception 'capacity: expected 0 or more'
             using errcode = 'invalid_parameter_value', column = 'capacity';

@@ -283,7 +283,7 @@ def test_why_is_required_also_in_sql(conn: Conn, connect: Connect) -> None:
     ):
         with pytest.raises(psycopg.errors.InvalidParameterValue):
             conn.execute(statement.encode())
-    with pytest.raises(psycopg.errors.CheckViolation):
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
         conn.execute("select duebook.pause_intents('all', '*', 'maybe', 'why', 'ann')")
 
 

@@ -137,6 +137,14 @@ def test_not_sent_is_still_judged_by_its_limit_and_by_its_policy(
     clean(database_url)
 
 
+def test_a_wrong_account_is_told_whose_the_doubt_is(conn: Conn, database_url: str) -> None:
+    [key] = add_doubts(conn, database_url, 1)
+    owner = value(conn, "select account_id from duebook.in_doubt")
+    asked = Resolution(key, True, WHY, "ada", account_id="nobody")
+    with pytest.raises(InputError, match=f"not in doubt for account nobody, but for {owner}"):
+        resolve(connector(database_url), asked)
+
+
 def test_a_key_that_is_not_in_doubt_is_refused_and_nothing_is_written(
     conn: Conn, database_url: str
 ) -> None:

@@ -172,8 +172,10 @@ def _duration(text: str, name: str) -> timedelta:
         found = parse_duration(text)
     except ValueError:
         found = None
-    if not isinstance(found, timedelta) or found <= timedelta(0):
+    if not isinstance(found, timedelta):
         raise InputError(f"{name}: {text!r} is no ISO 8601 duration such as PT5M")
+    if found <= timedelta(0):
+        raise InputError(f"{name}: {text!r} is no time at all; expected more than nothing, as PT5M")
     return found
 
 

@@ -49,6 +49,16 @@ def resolve(connect: Connect, resolution: Resolution) -> dict[str, Any]:
         if len(found) > 1:
             accounts = ", ".join(row[0] for row in found)
             raise InputError(f"the key is in doubt for several accounts, name one: {accounts}")
+        if not found and resolution.account_id is not None:
+            others = conn.execute(
+                query("list_key_doubts"),
+                {"operation_key": resolution.operation_key, "account_id": None},
+            ).fetchall()
+            if others:
+                owners = ", ".join(row[0] for row in others)
+                raise InputError(
+                    f"the key is not in doubt for account {resolution.account_id}, but for {owners}"
+                )
         done = None
         if found:
             account_id, intent_id = found[0]
