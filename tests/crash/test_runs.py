@@ -109,7 +109,7 @@ def files(world: World) -> tuple[Path, ...]:
         world.adyen(
             settled(1, "10.00", batch=2),
             settled(2, "20.00", batch=2),
-            settled(5, "1.00", currency="XXX", batch=2),
+            settled(5, "1.00", currency="QQQ", batch=2),
             adyen_row("Refunded", "-4.00", psp="PSP2", reference="REF2", batch=2),
             adyen_row("MerchantPayout", "-26.00", batch=2),
         ),

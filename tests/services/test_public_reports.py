@@ -86,6 +86,26 @@ def test_the_fee_of_money_received_is_a_cost(world: World) -> None:
     assert positions(world) == [("pay1", "EUR", 5150, 0, 163, 4987)]
 
 
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        (",5150", "5150 without CR or DR"),
+        ("XX,5150", "5150 XX"),
+        ("CR,51.50", "51.50 CR"),
+    ],
+)
+def test_an_amount_without_a_known_sign_is_kept_aside_and_never_guessed(
+    world: World, written: str, kept: str
+) -> None:
+    text = paypal(payment(1, "5150"), payment(2, "700")).replace("CR,5150", written)
+    report = world.reconcile(world.text(text), account="paypal")
+    assert (report.entries_new, report.quarantined) == (1, 1)
+    [row] = world.rows("select column_name, value from duebook.quarantined_row")
+    assert tuple(row.values()) == ("Gross Transaction Amount", kept)
+    # And the file's own total says that something is missing.
+    assert "gross_credit" in {check["check_name"] for check in report.file_checks}
+
+
 def test_a_payment_in_a_foreign_currency_is_one_payment_with_linked_legs(world: World) -> None:
     """22.00 BRL paid, 3.60 BRL fee, 18.40 BRL converted into 3.27 USD: no break."""
     world.book(booked(1, 2200, currency="BRL", provider_account="paypal"))

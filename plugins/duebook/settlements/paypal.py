@@ -252,11 +252,14 @@ def _row(report: _Report, line_no: int, raw: str, cells: Sequence[str]) -> DataR
 
 
 def _signed(amount: str, sign: str, positive: str) -> str:
-    """Hundredths with their sign apart, as a decimal amount; what is neither stays as it is."""
+    """Hundredths with their sign apart, as a decimal amount.
+
+    What lacks a known sign, or is no whole number, is made no amount: it is rejected as it stands.
+    """
     if not amount:
         return ""
     if not _AMOUNT.match(amount) or sign.upper() not in ("CR", "DR"):
-        return f"{amount} {sign}".strip() if not _AMOUNT.match(amount) else f"{sign} {amount}"
+        return f"{amount} {sign or 'without CR or DR'}"
     digits = amount.rjust(3, "0")
     return f"{'' if sign.upper() == positive else '-'}{digits[:-2]}.{digits[-2:]}"
 
@@ -277,12 +280,11 @@ def _hundredths(amount: str) -> int:
 def _add(report: _Report, code: str, currency: str, gross: str, fee: str) -> None:
     if code.startswith(_WITHDRAWAL):
         return
+    try:
+        amount, cost = _hundredths(gross or "0"), _hundredths(fee or "0")
+    except ValueError:
+        return
     for totals in (report.section[currency], report.report[currency]):
-        try:
-            amount = _hundredths(gross or "0")
-            cost = _hundredths(fee or "0")
-        except ValueError:
-            return
         totals.gross_credit += max(amount, 0)
         totals.gross_debit += max(-amount, 0)
         totals.fee_debit += max(cost, 0)
