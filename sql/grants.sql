@@ -17,13 +17,17 @@ duebook.attempt,
 duebook.attempt_result,
 duebook.audit_event,
 duebook.batch_ended,
+duebook.cohort,
+duebook.cohort_member,
 duebook.discrepancy_event,
 duebook.event_effect,
 duebook.incident_intent,
 duebook.intent_change,
 duebook.intent_request,
 duebook.ledger_change,
+duebook.observed_send,
 duebook.outcome,
+duebook.ownership_change,
 duebook.restore_accepted,
 duebook.settlement_entry_version,
 duebook.settlement_file_check,
@@ -38,6 +42,9 @@ from duebook_app;
 
 -- The public edge: may hand in a receipt, and see nothing.
 grant usage on schema duebook to duebook_receiver;
+
+-- An old sender: may ask for a key and say what it sent, and see nothing.
+grant usage on schema duebook to duebook_old_sender;
 
 -- Analysts: the reports, and of the functions only those that a report calls (PostgreSQL checks
 -- these against whoever reads the view). Without usage on schema duebook they can't call them.
@@ -64,6 +71,12 @@ begin
         select format('grant execute on function %s to duebook_receiver', p.oid::regprocedure)
         from pg_catalog.pg_proc as p
         where p.pronamespace = 'duebook'::regnamespace and p.proname = 'record_receipt'
+        union all
+        select format('grant execute on function %s to duebook_old_sender', p.oid::regprocedure)
+        from pg_catalog.pg_proc as p
+        where
+            p.pronamespace = 'duebook'::regnamespace
+            and p.proname in ('ask_to_send', 'record_observed_send')
     loop
         execute v_statement;
     end loop;

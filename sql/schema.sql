@@ -285,6 +285,74 @@ $$;
 
 COMMENT ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) IS 'The slow way of a flush: appends results past conflicts, and the outcomes that follow. Returns which of them count.';
 
+CREATE FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$
+declare
+    v_taken_by text;
+    v_ownership text;
+    v_now timestamptz;
+begin
+    if not exists (
+        select from duebook.old_sender as s where s.sender = p_sender and s.asks
+    ) then
+        raise exception '% is no old sender that asks: state [old_senders.%] in duebook.toml',
+            p_sender, p_sender
+            using errcode = 'no_data_found';
+    end if;
+
+    insert into duebook.sender_key as k (account_id, operation_key, sender)
+    values (p_account_id, p_operation_key, p_sender)
+    on conflict do nothing
+    returning k.taken_at into v_now;
+    if not found then
+        select k.sender into v_taken_by
+        from duebook.sender_key as k
+        where k.account_id = p_account_id and k.operation_key = p_operation_key;
+        return case
+            when v_taken_by = p_sender then 'asked_before'
+            when v_taken_by = 'duebook' then 'duebook'
+            else 'taken'
+        end;
+    end if;
+
+    select duebook.current_ownership(i.account_id, i.intent_id, i.ownership) into v_ownership
+    from duebook.intent as i
+    where i.account_id = p_account_id and i.operation_key = p_operation_key;
+    if not found then
+        select duebook.deciding_mode(a.mode, c.mode, a.notify_from) into v_ownership
+        from duebook.provider_account as a
+        left join
+            lateral duebook.cohort_of(p_account_id, a.provider_account) as c on true
+        where
+            duebook.key_part(a.provider_account)
+            = pg_catalog.split_part(p_operation_key, ':', 3);
+        v_taken_by := 'wait';
+    else
+        v_taken_by := 'duebook';
+    end if;
+    if v_ownership = 'live' then
+        delete from duebook.sender_key as k
+        where k.account_id = p_account_id and k.operation_key = p_operation_key;
+        return v_taken_by;
+    end if;
+
+    insert into duebook.observed_send (
+        sender, source, external_id, account_id, operation_key, kind, channel, sent_at
+    )
+    values (
+        p_sender, 'asked', 'asked:' || p_account_id || ':' || p_operation_key, p_account_id,
+        p_operation_key, duebook.key_kind(p_operation_key),
+        pg_catalog.split_part(p_operation_key, ':', 2), v_now
+    )
+    on conflict do nothing;
+    return 'send';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) IS 'An old sender asks for a key and takes it in the same act. Returns send, asked_before, duebook, wait or taken.';
+
 CREATE FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -804,6 +872,65 @@ $$;
 
 COMMENT ON FUNCTION duebook.close_incident(p_name text, p_by text) IS 'Closes an open incident with its report, unless something speaks against it, which `refused` then says. Returns the report.';
 
+CREATE FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select ((
+        'x' || pg_catalog.substr(
+            pg_catalog.md5(p_cohort || ':' || p_account_id), 1, 8
+        )
+    )::bit(32)::bigint & 4294967295) % 10000;
+$$;
+
+COMMENT ON FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) IS 'Bucket 0 to 9999 of an account in a cohort by share: first 32 bits of md5(cohort:account) modulo 10000.';
+
+CREATE FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) RETURNS TABLE(cohort text, cohort_version integer, mode text)
+    LANGUAGE sql STABLE ROWS 1
+    SET search_path TO ''
+    AS $$
+    select c.cohort, c.cohort_version, c.mode
+    from duebook.cohort as c
+    where
+        c.mode is not null
+        and not exists (
+            select
+            from duebook.cohort as n
+            where n.cohort = c.cohort and n.cohort_version > c.cohort_version
+        )
+        and (c.provider_accounts is null or p_provider_account = any(c.provider_accounts))
+        and (
+            c.account_count is null
+            or exists (
+                select
+                from duebook.cohort_member as m
+                where m.cohort_version = c.cohort_version and m.account_id = p_account_id
+            )
+        )
+        and (
+            c.percent is null
+            or duebook.cohort_bucket(c.cohort, p_account_id) < c.percent * 100
+        )
+        and (
+            c.attribute is null
+            or exists (
+                select
+                from duebook.contact as t
+                where
+                    t.account_id = p_account_id
+                    and case c.attribute
+                        when 'region' then t.region
+                        when 'locale' then t.locale
+                        else t.zone
+                    end = any(c.attribute_values)
+            )
+        )
+    order by c.place, c.cohort
+    limit 1;
+$$;
+
+COMMENT ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) IS 'The cohort that decides for changes of an account at a provider account; no row: the provider account''s own mode.';
+
 CREATE FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text DEFAULT NULL::text, p_by text DEFAULT SESSION_USER) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -976,6 +1103,24 @@ $$;
 
 COMMENT ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) IS 'Creates a hold with a fixed end and promises its expiry. Returns created or existed, its end and its key; other content and a full resource are refused.';
 
+CREATE FUNCTION duebook.current_ownership(p_account_id text, p_intent_id bigint, p_ownership text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    select coalesce(
+        (
+            select c.ownership
+            from duebook.ownership_change as c
+            where c.account_id = p_account_id and c.intent_id = p_intent_id
+            order by c.ownership_change_id desc
+            limit 1
+        ),
+        p_ownership
+    );
+$$;
+
+COMMENT ON FUNCTION duebook.current_ownership(p_account_id text, p_intent_id bigint, p_ownership text) IS 'Whose an intent is now: its ownership, unless its key was moved by name.';
+
 CREATE FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -1066,6 +1211,19 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) IS 'What a person does with a discrepancy: acknowledge, assign, resolve, ignore, write_off or reopen. Returns its status.';
+
+CREATE FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select case
+        when p_mode = 'dry_run' then 'dry_run'
+        when coalesce(p_cohort_mode, p_mode) = 'live' and p_notify_from is null then 'shadow'
+        else coalesce(p_cohort_mode, p_mode)
+    end;
+$$;
+
+COMMENT ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) IS 'Mode that decides whose a change is: the cohort''s, else the provider account''s; dry_run of the latter always wins.';
 
 CREATE TABLE duebook.batch (
     batch_id bigint NOT NULL,
@@ -2663,6 +2821,20 @@ $_$;
 
 COMMENT ON FUNCTION duebook.is_zone_name(p_zone text) IS 'Whether a text names a time zone of this server''s data; abbreviations and offsets are none.';
 
+CREATE FUNCTION duebook.key_kind(p_operation_key text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    SET search_path TO ''
+    AS $$
+    select case pg_catalog.split_part(p_operation_key, ':', 1)
+        when 'missing' then 'payment_missing'
+        when 'cleared' then 'payment_cleared'
+        when 'remind' then 'reminder'
+        else pg_catalog.split_part(p_operation_key, ':', 1)
+    end;
+$$;
+
+COMMENT ON FUNCTION duebook.key_kind(p_operation_key text) IS 'Kind of notice of an operation key, as intent_kind calls it.';
+
 CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -2680,7 +2852,7 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
         select
             i.account_id,
             i.intent_id,
-            i.ownership,
+            duebook.current_ownership(i.account_id, i.intent_id, i.ownership) as ownership,
             i.kind,
             i.channel,
             i.give_up_at,
@@ -2954,6 +3126,110 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
 $$;
 
 COMMENT ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) IS 'Moves intents out of a batch to where their results say: due, in_doubt, held or proposed.';
+
+CREATE FUNCTION duebook.move_key(p_account_id text, p_operation_key text, p_ownership text, p_reason text, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_intent duebook.intent;
+    v_is_waiting boolean;
+begin
+    select i.* into v_intent
+    from duebook.intent as i
+    where i.account_id = p_account_id and i.operation_key = p_operation_key
+    for update;
+    if not found then
+        return 'unknown';
+    end if;
+    if exists (
+        select from duebook.outcome as o
+        where o.account_id = p_account_id and o.operation_key = p_operation_key
+    ) then
+        return 'ended';
+    end if;
+    if p_ownership = duebook.current_ownership(
+        p_account_id, v_intent.intent_id,
+        case when v_intent.ownership = 'live' then 'live' else 'shadow' end
+    ) then
+        return 'already';
+    end if;
+
+    if p_ownership = 'live' then
+        if exists (select from duebook.old_sender as s where not s.asks) then
+            return 'never_asks';
+        end if;
+        insert into duebook.sender_key (account_id, operation_key, sender)
+        values (p_account_id, p_operation_key, 'duebook')
+        on conflict do nothing;
+        if not found or exists (
+            select
+            from duebook.observed_send as s
+            where
+                s.account_id = p_account_id
+                and (
+                    s.operation_key = p_operation_key
+                    or (
+                        s.operation_key is null
+                        and s.payment_id = v_intent.payment_id
+                        and s.kind = v_intent.kind
+                    )
+                )
+        ) then
+            delete from duebook.sender_key as k
+            where
+                k.account_id = p_account_id
+                and k.operation_key = p_operation_key
+                and k.sender = 'duebook';
+            return 'sent';
+        end if;
+        delete from duebook.proposed as p
+        where p.account_id = p_account_id and p.intent_id = v_intent.intent_id;
+    else
+        -- What may have left us must not leave the other as well.
+        if exists (
+            select
+            from duebook.attempt as a
+            left join duebook.attempt_result as r
+                on
+                    a.account_id = r.account_id
+                    and a.intent_id = r.intent_id
+                    and a.attempt_no = r.attempt_no
+            where
+                a.account_id = p_account_id
+                and a.intent_id = v_intent.intent_id
+                and coalesce(r.result, 'unknown') = 'unknown'
+        ) then
+            return 'in_hand';
+        end if;
+        delete from duebook.due as d
+        where d.account_id = p_account_id and d.intent_id = v_intent.intent_id;
+        v_is_waiting := found;
+        delete from duebook.held as h
+        where h.account_id = p_account_id and h.intent_id = v_intent.intent_id;
+        if not (v_is_waiting or found) then
+            return 'in_hand';
+        end if;
+        delete from duebook.sender_key as k
+        where
+            k.account_id = p_account_id
+            and k.operation_key = p_operation_key
+            and k.sender = 'duebook';
+    end if;
+
+    insert into duebook.ownership_change (account_id, intent_id, ownership, moved_by, reason)
+    values (p_account_id, v_intent.intent_id, p_ownership, p_by, p_reason);
+    perform duebook.place_intents(array[p_account_id], array[v_intent.intent_id]);
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'move_key', p_account_id, p_operation_key,
+        pg_catalog.jsonb_build_object('to', p_ownership, 'reason', p_reason)
+    );
+    return 'moved';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.move_key(p_account_id text, p_operation_key text, p_ownership text, p_reason text, p_by text) IS 'Moves one key by name between the old sender and Duebook. Returns moved, or why not.';
 
 CREATE FUNCTION duebook.name_fault(p_text text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -3296,6 +3572,8 @@ CREATE FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id te
     AS $$
 declare
     v_kind duebook.intent_kind;
+    v_ownership text := p_ownership;
+    v_cohort_version integer := 0;
 begin
     select k.* into v_kind from duebook.intent_kind as k where k.kind = 'hold_refund';
     if not found and p_change.run_id is null then
@@ -3306,13 +3584,23 @@ begin
         return false;
     end if;
 
+    if p_change.run_id is not null then
+        select
+            duebook.deciding_mode(p_ownership, c.mode, a.notify_from), coalesce(c.cohort_version, 0)
+        into v_ownership, v_cohort_version
+        from duebook.provider_account as a
+        left join
+            lateral duebook.cohort_of(p_hold.account_id, a.provider_account) as c on true
+        where a.provider_account = p_change.provider_account;
+    end if;
+
     with clock as materialized (
         select pg_catalog.clock_timestamp() + v_kind.notify_after as notify_at
     ),
     promised as (
         insert into duebook.intent (
             account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
-            provider_account, run_id, change_id, ownership
+            provider_account, run_id, change_id, ownership, cohort_version
         )
         select
             p_hold.account_id,
@@ -3322,7 +3610,8 @@ begin
             ),
             'hold_refund', 'hold:' || p_hold.hold, p_payment_id, v_kind.channel,
             c.notify_at, c.notify_at + v_kind.give_up_after,
-            p_change.provider_account, p_change.run_id, p_change.change_id, p_ownership
+            p_change.provider_account, p_change.run_id, p_change.change_id, v_ownership,
+            v_cohort_version
         from clock as c
         on conflict (account_id, operation_key) do nothing
         returning account_id, intent_id, notify_at, kind, channel, give_up_at
@@ -3331,12 +3620,12 @@ begin
         insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
         select p.account_id, p.intent_id, p.notify_at, p.kind, p.channel, p.give_up_at
         from promised as p
-        where p_ownership = 'live'
+        where v_ownership = 'live'
     )
     insert into duebook.proposed (account_id, intent_id)
     select p.account_id, p.intent_id
     from promised as p
-    where p_ownership <> 'live';
+    where v_ownership <> 'live';
     return true;
 end;
 $$;
@@ -3962,6 +4251,53 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) IS 'Keeps the results of a rescued batch as late, and ends with them what is in doubt, back in due or held.';
+
+CREATE FUNCTION duebook.record_observed_send(p_sender text, p_external_id text, p_account_id text, p_sent_at timestamp with time zone, p_operation_key text DEFAULT NULL::text, p_kind text DEFAULT NULL::text, p_payment_id text DEFAULT NULL::text, p_channel text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$
+begin
+    if not exists (select from duebook.old_sender as s where s.sender = p_sender) then
+        raise exception 'unknown old sender %: state [old_senders.%] in duebook.toml',
+            p_sender, p_sender
+            using errcode = 'no_data_found';
+    end if;
+    if p_operation_key is null and (p_kind is null or p_payment_id is null) then
+        raise exception 'a send names its operation key, or its kind and payment'
+            using errcode = 'invalid_parameter_value', column = 'operation_key';
+    end if;
+
+    insert into duebook.observed_send (
+        sender, source, external_id, account_id, operation_key, kind, channel, payment_id, sent_at
+    )
+    values (
+        p_sender, 'reported', p_external_id, p_account_id, p_operation_key,
+        coalesce(p_kind, duebook.key_kind(p_operation_key)),
+        coalesce(p_channel, nullif(pg_catalog.split_part(p_operation_key, ':', 2), '')),
+        p_payment_id, p_sent_at
+    )
+    on conflict do nothing;
+    if found then
+        return 'recorded';
+    end if;
+    perform
+    from duebook.observed_send as o
+    where
+        o.sender = p_sender
+        and o.external_id = p_external_id
+        and o.account_id = p_account_id
+        and o.sent_at = p_sent_at
+        and o.operation_key is not distinct from p_operation_key
+        and (p_payment_id is null or o.payment_id = p_payment_id);
+    if not found then
+        raise exception 'send % of % was recorded with other content', p_external_id, p_sender
+            using errcode = 'unique_violation', column = 'external_id';
+    end if;
+    return 'known';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.record_observed_send(p_sender text, p_external_id text, p_account_id text, p_sent_at timestamp with time zone, p_operation_key text, p_kind text, p_payment_id text, p_channel text) IS 'Records that an old sender sent something. Returns recorded or known.';
 
 CREATE FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
@@ -5789,6 +6125,69 @@ COMMENT ON COLUMN duebook.claim_cursor.channel IS 'Channel.';
 
 COMMENT ON COLUMN duebook.claim_cursor.account_id IS 'Last account that was served.';
 
+CREATE TABLE duebook.cohort (
+    cohort_version integer NOT NULL,
+    cohort text NOT NULL,
+    place integer NOT NULL,
+    mode text,
+    provider_accounts text[],
+    account_count integer,
+    percent numeric(5,2),
+    attribute text,
+    attribute_values text[],
+    stated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    stated_by text NOT NULL,
+    CONSTRAINT attribute_has_values CHECK (((attribute IS NULL) = (attribute_values IS NULL))),
+    CONSTRAINT attribute_is_known CHECK ((attribute = ANY (ARRAY['region'::text, 'locale'::text, 'zone'::text]))),
+    CONSTRAINT cohort_is_valid CHECK ((cohort ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'::text)),
+    CONSTRAINT cohort_mode_is_known CHECK ((mode = ANY (ARRAY['dry_run'::text, 'shadow'::text, 'live'::text]))),
+    CONSTRAINT percent_is_between_0_and_100 CHECK (((percent >= (0)::numeric) AND (percent <= (100)::numeric)))
+);
+
+COMMENT ON TABLE duebook.cohort IS 'Which customer accounts stand in which mode, every version of it; the newest of each name counts. All that a version states must fit. Append-only.';
+
+COMMENT ON COLUMN duebook.cohort.cohort_version IS 'Identity, in the order of writing; stored with every intent that it decided.';
+
+COMMENT ON COLUMN duebook.cohort.cohort IS 'Name, as in duebook.toml.';
+
+COMMENT ON COLUMN duebook.cohort.place IS 'Its place in duebook.toml: the first cohort that fits an account decides.';
+
+COMMENT ON COLUMN duebook.cohort.mode IS 'dry_run, shadow or live; null: from this version on there is no such cohort.';
+
+COMMENT ON COLUMN duebook.cohort.provider_accounts IS 'Provider accounts whose changes it concerns; null: all.';
+
+COMMENT ON COLUMN duebook.cohort.account_count IS 'How many accounts its list in cohort_member holds; null: not by list.';
+
+COMMENT ON COLUMN duebook.cohort.percent IS 'Share of all accounts, by cohort_bucket() of its name and the account; null: not by share.';
+
+COMMENT ON COLUMN duebook.cohort.attribute IS 'Attribute of the account''s contacts: region, locale or zone; null: not by attribute.';
+
+COMMENT ON COLUMN duebook.cohort.attribute_values IS 'Values of it that fit.';
+
+COMMENT ON COLUMN duebook.cohort.stated_at IS 'When it was applied.';
+
+COMMENT ON COLUMN duebook.cohort.stated_by IS 'Who applied it.';
+
+ALTER TABLE duebook.cohort ALTER COLUMN cohort_version ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.cohort_cohort_version_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE duebook.cohort_member (
+    cohort_version integer NOT NULL,
+    account_id text NOT NULL
+);
+
+COMMENT ON TABLE duebook.cohort_member IS 'The accounts of a cohort that is a list. Append-only.';
+
+COMMENT ON COLUMN duebook.cohort_member.cohort_version IS 'Version of the cohort.';
+
+COMMENT ON COLUMN duebook.cohort_member.account_id IS 'Customer account.';
+
 CREATE TABLE duebook.consent (
     account_id text NOT NULL,
     kind text NOT NULL,
@@ -6251,7 +6650,7 @@ COMMENT ON COLUMN duebook.intent.run_id IS 'Run that made it.';
 
 COMMENT ON COLUMN duebook.intent.change_id IS 'Ledger change that made it.';
 
-COMMENT ON COLUMN duebook.intent.ownership IS 'Mode in force when the change committed; decides for ever whose key it is.';
+COMMENT ON COLUMN duebook.intent.ownership IS 'Mode in force when the change committed; decides whose key it is, unless it was moved by name (ownership_change).';
 
 COMMENT ON COLUMN duebook.intent.cohort_version IS 'Version of the cohort that decided the mode; 0: the account''s own mode.';
 
@@ -6448,6 +6847,55 @@ COMMENT ON COLUMN duebook.ledger_payment.imported_at IS 'When it was last change
 
 COMMENT ON COLUMN duebook.ledger_payment.imported_xid IS 'Transaction of that import: a run finds by it what it has not seen, in whatever order imports commit.';
 
+CREATE TABLE duebook.observed_send (
+    observed_send_id bigint NOT NULL,
+    sender text NOT NULL,
+    source text NOT NULL,
+    external_id text NOT NULL,
+    account_id text NOT NULL,
+    operation_key text,
+    kind text,
+    channel text,
+    payment_id text,
+    sent_at timestamp with time zone NOT NULL,
+    recorded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT observed_source_is_known CHECK ((source = ANY (ARRAY['asked'::text, 'reported'::text, 'file'::text, 'query'::text, 'webhook'::text]))),
+    CONSTRAINT send_names_its_key_or_its_payment CHECK (((operation_key IS NOT NULL) OR ((kind IS NOT NULL) AND (payment_id IS NOT NULL))))
+);
+
+COMMENT ON TABLE duebook.observed_send IS 'What an old sender sent, by its own word. Evidence for the comparison in shadow. Append-only.';
+
+COMMENT ON COLUMN duebook.observed_send.observed_send_id IS 'Identity, in the order of writing.';
+
+COMMENT ON COLUMN duebook.observed_send.sender IS 'Old sender.';
+
+COMMENT ON COLUMN duebook.observed_send.source IS 'How it was learnt: asked (ask_to_send), reported (record_observed_send), file, query or webhook.';
+
+COMMENT ON COLUMN duebook.observed_send.external_id IS 'Its own id of the send; told again it is the same send.';
+
+COMMENT ON COLUMN duebook.observed_send.account_id IS 'Customer account that was told.';
+
+COMMENT ON COLUMN duebook.observed_send.operation_key IS 'Operation key, where the old sender makes them; else kind, channel and payment say what it was.';
+
+COMMENT ON COLUMN duebook.observed_send.kind IS 'Kind of notice, as in intent_kind.';
+
+COMMENT ON COLUMN duebook.observed_send.channel IS 'Channel that carried it; null: not told.';
+
+COMMENT ON COLUMN duebook.observed_send.payment_id IS 'Payment it was about.';
+
+COMMENT ON COLUMN duebook.observed_send.sent_at IS 'When it was sent; of one that asked, when it was allowed to.';
+
+COMMENT ON COLUMN duebook.observed_send.recorded_at IS 'When we learnt it.';
+
+ALTER TABLE duebook.observed_send ALTER COLUMN observed_send_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.observed_send_observed_send_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE duebook.occurrence (
     account_id text NOT NULL,
     schedule text NOT NULL,
@@ -6486,6 +6934,25 @@ COMMENT ON COLUMN duebook.occurrence.rule_version IS 'Version of the rule that c
 COMMENT ON COLUMN duebook.occurrence.intent_id IS 'Intent that promises it.';
 
 COMMENT ON COLUMN duebook.occurrence.written_at IS 'When it was written.';
+
+CREATE TABLE duebook.old_sender (
+    sender text NOT NULL,
+    asks boolean NOT NULL,
+    same_within interval NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT same_within_is_not_negative CHECK ((same_within >= '00:00:00'::interval)),
+    CONSTRAINT sender_is_valid CHECK (((sender ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'::text) AND (sender <> 'duebook'::text)))
+);
+
+COMMENT ON TABLE duebook.old_sender IS 'Systems that tell the same customers while Duebook is rolled out.';
+
+COMMENT ON COLUMN duebook.old_sender.sender IS 'Name, as in duebook.toml.';
+
+COMMENT ON COLUMN duebook.old_sender.asks IS 'Whether it asks (ask_to_send) before it sends: then each key is taken by exactly one of the two.';
+
+COMMENT ON COLUMN duebook.old_sender.same_within IS 'Sends of both within this count as the same time; beyond, as earlier or later.';
+
+COMMENT ON COLUMN duebook.old_sender.updated_at IS 'When it was last changed.';
 
 CREATE TABLE duebook.outcome (
     account_id text NOT NULL,
@@ -6532,6 +6999,42 @@ COMMENT ON COLUMN duebook.outcome.ended_at IS 'When it ended.';
 COMMENT ON COLUMN duebook.outcome.attempt_no IS 'Attempt that ended it; null when none was needed.';
 
 COMMENT ON COLUMN duebook.outcome.provider_message_id IS 'The provider''s id of the message, where sent.';
+
+CREATE TABLE duebook.ownership_change (
+    account_id text NOT NULL,
+    intent_id bigint NOT NULL,
+    ownership_change_id bigint NOT NULL,
+    ownership text NOT NULL,
+    moved_by text NOT NULL,
+    reason text NOT NULL,
+    moved_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT moved_ownership_is_known CHECK ((ownership = ANY (ARRAY['shadow'::text, 'live'::text])))
+);
+
+COMMENT ON TABLE duebook.ownership_change IS 'A key that was moved by name between the old sender and Duebook; the newest counts. Append-only.';
+
+COMMENT ON COLUMN duebook.ownership_change.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.ownership_change.intent_id IS 'Intent.';
+
+COMMENT ON COLUMN duebook.ownership_change.ownership_change_id IS 'Identity, in the order of writing.';
+
+COMMENT ON COLUMN duebook.ownership_change.ownership IS 'live: Duebook''s from now on; shadow: the old sender''s.';
+
+COMMENT ON COLUMN duebook.ownership_change.moved_by IS 'Who moved it.';
+
+COMMENT ON COLUMN duebook.ownership_change.reason IS 'Why.';
+
+COMMENT ON COLUMN duebook.ownership_change.moved_at IS 'When.';
+
+ALTER TABLE duebook.ownership_change ALTER COLUMN ownership_change_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.ownership_change_ownership_change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE duebook.pause (
     scope text NOT NULL,
@@ -6667,7 +7170,7 @@ CREATE TABLE duebook.quarantined_row (
     expected text NOT NULL,
     raw text,
     quarantined_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT source_kind_is_known CHECK ((source_kind = ANY (ARRAY['settlement'::text, 'ledger'::text, 'contacts'::text])))
+    CONSTRAINT source_kind_is_known CHECK ((source_kind = ANY (ARRAY['settlement'::text, 'ledger'::text, 'contacts'::text, 'sends'::text])))
 );
 
 COMMENT ON TABLE duebook.quarantined_row IS 'A row that could not be read, with where, what and why; the other rows of its file went on.';
@@ -6908,6 +7411,23 @@ COMMENT ON COLUMN duebook.schedule_past.rule_version IS 'Version of that rule.';
 COMMENT ON COLUMN duebook.schedule_past.rule IS 'The row of the schedule as it was.';
 
 COMMENT ON COLUMN duebook.schedule_past.ended_at IS 'When it was edited: instants from here on are the new rule''s.';
+
+CREATE TABLE duebook.sender_key (
+    account_id text NOT NULL,
+    operation_key text NOT NULL,
+    sender text NOT NULL,
+    taken_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+COMMENT ON TABLE duebook.sender_key IS 'Who took a key while an old sender asks: its unique key is where both meet, so exactly one has it. A row goes only when the key is moved by name.';
+
+COMMENT ON COLUMN duebook.sender_key.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.sender_key.operation_key IS 'Operation key.';
+
+COMMENT ON COLUMN duebook.sender_key.sender IS 'duebook, or the old sender.';
+
+COMMENT ON COLUMN duebook.sender_key.taken_at IS 'When.';
 
 CREATE TABLE duebook.settled_position (
     account_id text NOT NULL,
@@ -7988,8 +8508,9 @@ CREATE VIEW duebook_reports.intents AS
     i.ownership,
     COALESCE(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at, i.created_at) AS since,
     i.created_at,
-    i.intent_id
-   FROM (((((((duebook.intent i
+    i.intent_id,
+    e.cohort
+   FROM ((((((((duebook.intent i
      LEFT JOIN duebook.outcome o ON (((i.account_id = o.account_id) AND (i.operation_key = o.operation_key))))
      LEFT JOIN duebook.proposed p ON (((i.account_id = p.account_id) AND (i.intent_id = p.intent_id))))
      LEFT JOIN duebook.due d ON (((i.account_id = d.account_id) AND (i.intent_id = d.intent_id))))
@@ -8003,7 +8524,8 @@ CREATE VIEW duebook_reports.intents AS
           WHERE ((t.account_id = i.account_id) AND (t.intent_id = i.intent_id))
           ORDER BY t.attempt_no DESC
          LIMIT 1) a ON (true))
-     LEFT JOIN duebook.batch b ON ((a.batch_id = b.batch_id)));
+     LEFT JOIN duebook.batch b ON ((a.batch_id = b.batch_id)))
+     LEFT JOIN duebook.cohort e ON ((i.cohort_version = e.cohort_version)));
 
 COMMENT ON VIEW duebook_reports.intents IS 'Every promise to an account and where it stands now. One row per intent.';
 
@@ -8044,6 +8566,8 @@ COMMENT ON COLUMN duebook_reports.intents.since IS 'Since when it stands where i
 COMMENT ON COLUMN duebook_reports.intents.created_at IS 'When it was written.';
 
 COMMENT ON COLUMN duebook_reports.intents.intent_id IS 'Identity, in the order of writing.';
+
+COMMENT ON COLUMN duebook_reports.intents.cohort IS 'Cohort that decided its ownership; null: the provider account''s own mode.';
 
 CREATE VIEW duebook_reports.ledger_vs_provider AS
  SELECT p.account_id,
@@ -8308,6 +8832,213 @@ COMMENT ON COLUMN duebook_reports.reconciliation_runs.discrepancies IS 'Open dis
 COMMENT ON COLUMN duebook_reports.reconciliation_runs.ledger_changes IS 'Ledger changes written.';
 
 COMMENT ON COLUMN duebook_reports.reconciliation_runs.intents IS 'Intents written.';
+
+CREATE VIEW duebook_reports.rollout_comparison AS
+ WITH ours AS MATERIALIZED (
+         SELECT i.account_id,
+            i.intent_id,
+            i.operation_key,
+            i.kind,
+            i.channel,
+            i.payment_id,
+            i.provider_account,
+            i.run_id,
+            i.change_id,
+            i.cohort_version,
+            duebook.current_ownership(i.account_id, i.intent_id, i.ownership) AS ownership,
+            i.notify_at,
+            o.result,
+            o.ended_at
+           FROM (duebook.intent i
+             LEFT JOIN duebook.outcome o ON (((i.account_id = o.account_id) AND (i.operation_key = o.operation_key))))
+          WHERE ((i.run_id IS NOT NULL) AND (i.operation_key !~~ 'resend:%'::text) AND (i.ownership <> 'dry_run'::text) AND (EXISTS ( SELECT
+                   FROM duebook.old_sender)))
+        ), keyed AS MATERIALIZED (
+         SELECT s.account_id,
+            s.operation_key,
+            s.sender,
+            min(s.kind) AS kind,
+            min(s.channel) AS channel,
+            min(s.payment_id) AS payment_id,
+            COALESCE(min(s.sent_at) FILTER (WHERE (s.source <> 'asked'::text)), min(s.sent_at)) AS sent_at,
+            GREATEST(count(*) FILTER (WHERE (s.source <> 'asked'::text)), (1)::bigint) AS send_count,
+            string_agg(DISTINCT s.source, ', '::text) AS source,
+            min(s.external_id) AS external_id
+           FROM duebook.observed_send s
+          WHERE (s.operation_key IS NOT NULL)
+          GROUP BY s.account_id, s.operation_key, s.sender
+        ), our_turn AS (
+         SELECT o.account_id,
+            o.intent_id,
+            o.payment_id,
+            o.kind,
+            row_number() OVER (PARTITION BY o.account_id, o.payment_id, o.kind ORDER BY o.notify_at, o.intent_id) AS turn
+           FROM ours o
+          WHERE (NOT (EXISTS ( SELECT
+                   FROM keyed k
+                  WHERE ((k.account_id = o.account_id) AND (k.operation_key = o.operation_key)))))
+        ), their_turn AS (
+         SELECT s.observed_send_id,
+            s.sender,
+            s.source,
+            s.external_id,
+            s.account_id,
+            s.operation_key,
+            s.kind,
+            s.channel,
+            s.payment_id,
+            s.sent_at,
+            s.recorded_at,
+            row_number() OVER (PARTITION BY s.account_id, s.payment_id, s.kind, s.sender ORDER BY s.sent_at, s.observed_send_id) AS turn
+           FROM duebook.observed_send s
+          WHERE (s.operation_key IS NULL)
+        ), theirs AS (
+         SELECT k.account_id,
+            o.intent_id,
+            k.operation_key,
+            k.sender,
+            k.kind,
+            k.channel,
+            k.payment_id,
+            k.sent_at,
+            k.send_count,
+            k.source,
+            k.external_id
+           FROM (keyed k
+             LEFT JOIN ours o ON (((k.account_id = o.account_id) AND (k.operation_key = o.operation_key))))
+        UNION ALL
+         SELECT t.account_id,
+            u.intent_id,
+            NULL::text,
+            t.sender,
+            t.kind,
+            t.channel,
+            t.payment_id,
+            t.sent_at,
+            1,
+            t.source,
+            t.external_id
+           FROM (their_turn t
+             LEFT JOIN our_turn u ON (((t.account_id = u.account_id) AND (t.payment_id = u.payment_id) AND (t.kind = u.kind) AND (t.turn = u.turn))))
+        ), paired AS (
+         SELECT COALESCE(o.account_id, t.account_id) AS account_id,
+            COALESCE(o.payment_id, t.payment_id,
+                CASE
+                    WHEN (b.provider_account IS NOT NULL) THEN replace(replace(split_part(t.operation_key, ':'::text, 4), '%3A'::text, ':'::text), '%25'::text, '%'::text)
+                    ELSE NULL::text
+                END) AS payment_id,
+            COALESCE(o.kind, t.kind) AS kind,
+            COALESCE(o.channel, t.channel) AS channel,
+            COALESCE(o.operation_key, t.operation_key) AS operation_key,
+            COALESCE(o.provider_account, b.provider_account) AS provider_account,
+            o.intent_id,
+            o.run_id,
+            o.change_id,
+            o.ownership,
+            NULLIF(o.cohort_version, 0) AS cohort_version,
+            o.notify_at AS ours_at,
+            ((o.intent_id IS NOT NULL) AND ((o.result IS DISTINCT FROM 'expired'::text) OR (o.ended_at > o.notify_at))) AS is_ours,
+            COALESCE((o.result = 'sent'::text), false) AS is_sent_by_us,
+            t.sender,
+            t.sent_at AS theirs_at,
+            COALESCE(t.send_count, (0)::bigint) AS send_count,
+            t.source,
+            t.external_id,
+            COALESCE(d.same_within, w.same_within) AS same_within
+           FROM ((((ours o
+             FULL JOIN theirs t ON (((o.account_id = t.account_id) AND (o.intent_id = t.intent_id))))
+             LEFT JOIN duebook.old_sender d ON ((t.sender = d.sender)))
+             LEFT JOIN duebook.provider_account b ON ((split_part(t.operation_key, ':'::text, 3) = duebook.key_part(b.provider_account))))
+             CROSS JOIN ( SELECT max(s.same_within) AS same_within
+                   FROM duebook.old_sender s) w)
+        )
+ SELECT ((COALESCE(r.as_of, p.theirs_at) AT TIME ZONE COALESCE(a.zone, 'UTC'::text)))::date AS night,
+    p.provider_account,
+    p.account_id,
+    p.payment_id,
+    p.kind,
+    p.channel,
+    p.operation_key,
+        CASE
+            WHEN ((p.sender IS NULL) AND (NOT p.is_ours)) THEN 'neither'::text
+            WHEN ((p.sender IS NULL) AND (p.ownership <> 'live'::text) AND (clock_timestamp() < (p.ours_at + p.same_within))) THEN 'waiting'::text
+            WHEN (p.sender IS NULL) THEN 'only_ours'::text
+            WHEN (NOT p.is_ours) THEN 'only_theirs'::text
+            WHEN (p.theirs_at > (p.ours_at + p.same_within)) THEN 'earlier'::text
+            WHEN (p.theirs_at < (p.ours_at - p.same_within)) THEN 'later'::text
+            ELSE 'both'::text
+        END AS verdict,
+    p.ownership,
+    c.cohort,
+    p.cohort_version,
+    p.ours_at,
+    p.theirs_at,
+    p.is_sent_by_us,
+    (p.send_count)::integer AS theirs_count,
+    (((p.is_sent_by_us)::integer + p.send_count) > 1) AS is_doubled,
+    p.run_id,
+    l.entry_id,
+    l.entry_version,
+    l.before_status,
+    l.after_status,
+    p.sender,
+    p.source,
+    p.external_id
+   FROM ((((paired p
+     LEFT JOIN duebook.reconciliation_run r ON ((p.run_id = r.run_id)))
+     LEFT JOIN duebook.provider_account a ON ((p.provider_account = a.provider_account)))
+     LEFT JOIN duebook.cohort c ON ((p.cohort_version = c.cohort_version)))
+     LEFT JOIN duebook.ledger_change l ON (((p.account_id = l.account_id) AND (p.change_id = l.change_id))));
+
+COMMENT ON VIEW duebook_reports.rollout_comparison IS 'What Duebook would tell, or told, beside what an old sender told, one row a key, with the evidence of both. Empty without an old sender.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.night IS 'Day of the run that promised it, in the provider''s zone; of what is only theirs, the day of the send.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.provider_account IS 'Provider account whose evidence it is about.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.payment_id IS 'Payment; null where only a key is known that names none.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.kind IS 'Kind of notice.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.channel IS 'Channel.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.operation_key IS 'Operation key; null where theirs came without and none of ours fits.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.verdict IS 'both; only_ours; only_theirs; earlier: ours is the earlier by more than same_within; later: ours is the later; waiting: theirs may still come; neither: ours ended before its time and theirs did not come.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.ownership IS 'Whose the key is: shadow, the old sender''s; live, Duebook''s.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.cohort IS 'Cohort that decided it; null: the provider account''s mode.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.cohort_version IS 'Version of that cohort.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.ours_at IS 'When ours is, or was, to be sent.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.theirs_at IS 'When theirs was sent.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.is_sent_by_us IS 'Whether ours was sent.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.theirs_count IS 'How often they sent it.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.is_doubled IS 'Whether the customer was told more than once.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.run_id IS 'Run that promised ours.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.entry_id IS 'Settlement entry that is the evidence.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.entry_version IS 'Version of that entry.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.before_status IS 'Status of the payment before.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.after_status IS 'Status of the payment after.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.sender IS 'Old sender.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.source IS 'How we know of theirs.';
+
+COMMENT ON COLUMN duebook_reports.rollout_comparison.external_id IS 'Their own id of it.';
 
 CREATE VIEW duebook_reports.schedules AS
  SELECT s.account_id,
@@ -8669,6 +9400,12 @@ ALTER TABLE ONLY duebook.channel
 ALTER TABLE ONLY duebook.claim_cursor
     ADD CONSTRAINT claim_cursor_pkey PRIMARY KEY (channel);
 
+ALTER TABLE ONLY duebook.cohort_member
+    ADD CONSTRAINT cohort_member_pkey PRIMARY KEY (cohort_version, account_id);
+
+ALTER TABLE ONLY duebook.cohort
+    ADD CONSTRAINT cohort_pkey PRIMARY KEY (cohort_version);
+
 ALTER TABLE ONLY duebook.consent
     ADD CONSTRAINT consent_pkey PRIMARY KEY (account_id, kind, channel);
 
@@ -8735,14 +9472,26 @@ ALTER TABLE ONLY duebook.ledger_change
 ALTER TABLE ONLY duebook.ledger_payment
     ADD CONSTRAINT ledger_payment_pkey PRIMARY KEY (account_id, payment_id);
 
+ALTER TABLE ONLY duebook.observed_send
+    ADD CONSTRAINT observed_send_is_recorded_once UNIQUE (sender, external_id);
+
+ALTER TABLE ONLY duebook.observed_send
+    ADD CONSTRAINT observed_send_pkey PRIMARY KEY (observed_send_id);
+
 ALTER TABLE ONLY duebook.occurrence
     ADD CONSTRAINT occurrence_pkey PRIMARY KEY (account_id, schedule, nominal_on);
+
+ALTER TABLE ONLY duebook.old_sender
+    ADD CONSTRAINT old_sender_pkey PRIMARY KEY (sender);
 
 ALTER TABLE ONLY duebook.intent
     ADD CONSTRAINT operation_key_is_unique UNIQUE (account_id, operation_key);
 
 ALTER TABLE ONLY duebook.outcome
     ADD CONSTRAINT outcome_pkey PRIMARY KEY (account_id, operation_key);
+
+ALTER TABLE ONLY duebook.ownership_change
+    ADD CONSTRAINT ownership_change_pkey PRIMARY KEY (account_id, intent_id, ownership_change_id);
 
 ALTER TABLE ONLY duebook.pause
     ADD CONSTRAINT pause_pkey PRIMARY KEY (scope, name);
@@ -8779,6 +9528,9 @@ ALTER TABLE ONLY duebook.schedule_past
 
 ALTER TABLE ONLY duebook.schedule
     ADD CONSTRAINT schedule_pkey PRIMARY KEY (account_id, schedule);
+
+ALTER TABLE ONLY duebook.sender_key
+    ADD CONSTRAINT sender_key_pkey PRIMARY KEY (account_id, operation_key);
 
 ALTER TABLE ONLY duebook.settled_position
     ADD CONSTRAINT settled_position_pkey PRIMARY KEY (account_id, payment_id, provider_account, currency);
@@ -8821,6 +9573,8 @@ CREATE INDEX audit_event_by_subject ON duebook.audit_event USING btree (subject,
 
 CREATE INDEX batch_by_lease ON duebook.batch USING btree (lease_until);
 
+CREATE INDEX cohort_by_name ON duebook.cohort USING btree (cohort, cohort_version);
+
 CREATE INDEX discrepancy_by_payment ON duebook.discrepancy USING btree (account_id, payment_id);
 
 CREATE INDEX discrepancy_event_by_subject ON duebook.discrepancy_event USING btree (provider_account, kind, subject, event_id);
@@ -8860,6 +9614,12 @@ CREATE INDEX ledger_payment_by_payment ON duebook.ledger_payment USING btree (pa
 CREATE INDEX ledger_payment_by_provider_account ON duebook.ledger_payment USING btree (provider_account, expected_at);
 
 CREATE INDEX ledger_payment_by_reference ON duebook.ledger_payment USING btree (reference);
+
+CREATE INDEX observed_send_by_key ON duebook.observed_send USING btree (account_id, operation_key) WHERE (operation_key IS NOT NULL);
+
+CREATE INDEX observed_send_by_payment ON duebook.observed_send USING btree (account_id, payment_id, kind) WHERE (operation_key IS NULL);
+
+CREATE INDEX observed_send_by_time ON duebook.observed_send USING btree (sent_at);
 
 CREATE INDEX occurrence_by_intent ON duebook.occurrence USING btree (account_id, intent_id);
 
@@ -8901,6 +9661,7 @@ ALTER INDEX duebook.settlement_entry_version_pkey ATTACH PARTITION duebook.settl
 
 GRANT USAGE ON SCHEMA duebook TO duebook_app;
 GRANT USAGE ON SCHEMA duebook TO duebook_receiver;
+GRANT USAGE ON SCHEMA duebook TO duebook_old_sender;
 
 GRANT USAGE ON SCHEMA duebook_reports TO duebook_app;
 GRANT USAGE ON SCHEMA duebook_reports TO duebook_analyst;
@@ -8920,6 +9681,10 @@ GRANT ALL ON FUNCTION duebook.append_outcomes(p_account_ids text[], p_intent_ids
 REVOKE ALL ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.append_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) TO duebook_old_sender;
+
 REVOKE ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) TO duebook_app;
 
@@ -8938,6 +9703,12 @@ GRANT ALL ON FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel
 REVOKE ALL ON FUNCTION duebook.close_incident(p_name text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.close_incident(p_name text, p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) TO duebook_app;
 
@@ -8952,8 +9723,15 @@ GRANT ALL ON FUNCTION duebook.counted_until(p_budget duebook.budget, p_at timest
 REVOKE ALL ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.current_ownership(p_account_id text, p_intent_id bigint, p_ownership text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.current_ownership(p_account_id text, p_intent_id bigint, p_ownership text) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.current_ownership(p_account_id text, p_intent_id bigint, p_ownership text) TO duebook_analyst;
+
 REVOKE ALL ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_kind text, p_subject text, p_act text, p_by text, p_reason text, p_assignee text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.batch TO duebook_app;
 
@@ -9047,8 +9825,12 @@ GRANT ALL ON FUNCTION duebook.is_time(p_text text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.is_zone_name(p_zone text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.is_zone_name(p_zone text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.key_kind(p_operation_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.key_kind(p_operation_key text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.key_part(p_part text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_analyst;
 
 REVOKE ALL ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
@@ -9068,6 +9850,9 @@ GRANT ALL ON FUNCTION duebook.message_fault(p_message jsonb) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.move_key(p_account_id text, p_operation_key text, p_ownership text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.move_key(p_account_id text, p_operation_key text, p_ownership text, p_reason text, p_by text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.name_fault(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.name_fault(p_text text) TO duebook_app;
@@ -9115,6 +9900,10 @@ GRANT ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) TO d
 
 REVOKE ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.record_late_results(p_batch_id bigint, p_flush_no integer, p_results jsonb) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.record_observed_send(p_sender text, p_external_id text, p_account_id text, p_sent_at timestamp with time zone, p_operation_key text, p_kind text, p_payment_id text, p_channel text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.record_observed_send(p_sender text, p_external_id text, p_account_id text, p_sent_at timestamp with time zone, p_operation_key text, p_kind text, p_payment_id text, p_channel text) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.record_observed_send(p_sender text, p_external_id text, p_account_id text, p_sent_at timestamp with time zone, p_operation_key text, p_kind text, p_payment_id text, p_channel text) TO duebook_old_sender;
 
 REVOKE ALL ON FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.record_receipt(p_endpoint text, p_event_id text, p_provider_account text, p_scheme text, p_headers jsonb, p_body bytea) TO duebook_app;
@@ -9206,6 +9995,12 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.channel TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.claim_cursor TO duebook_app;
 
+GRANT SELECT,INSERT ON TABLE duebook.cohort TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.cohort_cohort_version_seq TO duebook_app;
+
+GRANT SELECT,INSERT ON TABLE duebook.cohort_member TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.consent TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.contact TO duebook_app;
@@ -9252,9 +10047,19 @@ GRANT USAGE ON SEQUENCE duebook.ledger_change_change_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.ledger_payment TO duebook_app;
 
+GRANT SELECT,INSERT ON TABLE duebook.observed_send TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.observed_send_observed_send_id_seq TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.occurrence TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.old_sender TO duebook_app;
+
 GRANT SELECT,INSERT ON TABLE duebook.outcome TO duebook_app;
+
+GRANT SELECT,INSERT ON TABLE duebook.ownership_change TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.ownership_change_ownership_change_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.pause TO duebook_app;
 
@@ -9285,6 +10090,8 @@ GRANT USAGE ON SEQUENCE duebook.restore_accepted_restore_id_seq TO duebook_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.retired_reference TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.schedule_past TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.sender_key TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.settled_position TO duebook_app;
 
@@ -9345,6 +10152,9 @@ GRANT SELECT ON TABLE duebook_reports.outcomes TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.reconciliation_runs TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.reconciliation_runs TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.rollout_comparison TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.rollout_comparison TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.schedules TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.schedules TO duebook_analyst;

@@ -31,6 +31,7 @@ from duebook.commands import (
     incidents,
     pauses,
     restores,
+    rollout,
     settlements,
     webhooks,
 )
@@ -68,6 +69,7 @@ for area in (
     settlements,
     delivery,
     restores,
+    rollout,
     webhooks,
     drill,
 ):

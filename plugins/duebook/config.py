@@ -14,7 +14,7 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator as After
@@ -25,6 +25,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    model_validator,
 )
 from pydantic_core import ErrorDetails
 
@@ -384,6 +385,63 @@ class RoutingConfig(_Model):
         return self.default
 
 
+Attribute = Literal["region", "locale", "zone"]
+
+
+class CohortConfig(_Model):
+    """Customer accounts that stand in a mode of their own; all that is stated must fit.
+
+    `accounts` is a list, `accounts_file` a file with an account a line; `percent` a share of all by
+    a hash of cohort and account, so that a larger share keeps everybody who was in; `region`,
+    `locale` and `zone` (one of them) are values of the account's contacts. `provider_accounts`
+    limits it to changes at these.
+    """
+
+    mode: Literal["dry_run", "shadow", "live"]
+    provider_accounts: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    accounts: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    accounts_file: Path | None = None
+    percent: Annotated[Decimal, Field(ge=0, le=100, decimal_places=2)] | None = None
+    region: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    locale: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    zone: Annotated[tuple[Zone, ...], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _states_who(self) -> Self:
+        attributes = [self.region, self.locale, self.zone]
+        given = [each for each in attributes if each is not None]
+        if len(given) > 1:
+            raise ValueError("expected one of region, locale, zone")
+        if self.accounts is not None and self.accounts_file is not None:
+            raise ValueError("expected accounts or accounts_file, not both")
+        who = [self.accounts, self.accounts_file, self.percent, *given]
+        if all(each is None for each in who):
+            raise ValueError(
+                "expected who is in it: accounts, accounts_file, percent, region, locale or zone"
+            )
+        return self
+
+    @property
+    def attribute(self) -> tuple[Attribute, tuple[str, ...]] | None:
+        """The attribute of contacts that decides, with its values."""
+        for name in get_args(Attribute):
+            values = getattr(self, name)
+            if values is not None:
+                return name, values
+        return None
+
+
+class OldSenderConfig(_Model):
+    """A system that tells the same customers while Duebook is rolled out.
+
+    `asks`: whether it calls ask_to_send before it sends. `same_within`: sends of both that are not
+    further apart count as the same time.
+    """
+
+    asks: bool
+    same_within: Duration = timedelta(days=1)
+
+
 class Config(_Model):
     """The whole file."""
 
@@ -396,6 +454,8 @@ class Config(_Model):
     quiet_hours: QuietHours | None = None
     webhooks: Mapping[Name, WebhookConfig] = Field(default_factory=dict)
     provider_events: ProviderEventsConfig = ProviderEventsConfig()
+    cohorts: Mapping[Name, CohortConfig] = Field(default_factory=dict)
+    old_senders: Mapping[Name, OldSenderConfig] = Field(default_factory=dict)
 
 
 def load_config(path: Path | None = None) -> Config:

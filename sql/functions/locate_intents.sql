@@ -28,7 +28,7 @@ as $$
         select
             i.account_id,
             i.intent_id,
-            i.ownership,
+            duebook.current_ownership(i.account_id, i.intent_id, i.ownership) as ownership,
             i.kind,
             i.channel,
             i.give_up_at,

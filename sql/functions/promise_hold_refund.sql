@@ -13,6 +13,8 @@ set search_path = ''
 as $$
 declare
     v_kind duebook.intent_kind;
+    v_ownership text := p_ownership;
+    v_cohort_version integer := 0;
 begin
     select k.* into v_kind from duebook.intent_kind as k where k.kind = 'hold_refund';
     if not found and p_change.run_id is null then
@@ -23,13 +25,23 @@ begin
         return false;
     end if;
 
+    if p_change.run_id is not null then
+        select
+            duebook.deciding_mode(p_ownership, c.mode, a.notify_from), coalesce(c.cohort_version, 0)
+        into v_ownership, v_cohort_version
+        from duebook.provider_account as a
+        left join
+            lateral duebook.cohort_of(p_hold.account_id, a.provider_account) as c on true
+        where a.provider_account = p_change.provider_account;
+    end if;
+
     with clock as materialized (
         select pg_catalog.clock_timestamp() + v_kind.notify_after as notify_at
     ),
     promised as (
         insert into duebook.intent (
             account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
-            provider_account, run_id, change_id, ownership
+            provider_account, run_id, change_id, ownership, cohort_version
         )
         select
             p_hold.account_id,
@@ -39,7 +51,8 @@ begin
             ),
             'hold_refund', 'hold:' || p_hold.hold, p_payment_id, v_kind.channel,
             c.notify_at, c.notify_at + v_kind.give_up_after,
-            p_change.provider_account, p_change.run_id, p_change.change_id, p_ownership
+            p_change.provider_account, p_change.run_id, p_change.change_id, v_ownership,
+            v_cohort_version
         from clock as c
         on conflict (account_id, operation_key) do nothing
         returning account_id, intent_id, notify_at, kind, channel, give_up_at
@@ -48,12 +61,12 @@ begin
         insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
         select p.account_id, p.intent_id, p.notify_at, p.kind, p.channel, p.give_up_at
         from promised as p
-        where p_ownership = 'live'
+        where v_ownership = 'live'
     )
     insert into duebook.proposed (account_id, intent_id)
     select p.account_id, p.intent_id
     from promised as p
-    where p_ownership <> 'live';
+    where v_ownership <> 'live';
     return true;
 end;
 $$;

@@ -28,7 +28,8 @@ select
     i.ownership,
     coalesce(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at, i.created_at) as since,
     i.created_at,
-    i.intent_id
+    i.intent_id,
+    e.cohort
 from duebook.intent as i
 left join duebook.outcome as o
     on i.account_id = o.account_id and i.operation_key = o.operation_key
@@ -47,7 +48,8 @@ left join lateral (
     order by t.attempt_no desc
     limit 1
 ) as a on true
-left join duebook.batch as b on a.batch_id = b.batch_id;
+left join duebook.batch as b on a.batch_id = b.batch_id
+left join duebook.cohort as e on i.cohort_version = e.cohort_version;
 comment on view duebook_reports.intents is
 'Every promise to an account and where it stands now. One row per intent.';
 comment on column duebook_reports.intents.account_id is 'Customer account.';
@@ -69,4 +71,5 @@ comment on column duebook_reports.intents.run_id is 'Reconciliation run that mad
 comment on column duebook_reports.intents.ownership is 'Mode in force when its change committed.';
 comment on column duebook_reports.intents.since is 'Since when it stands where it stands.';
 comment on column duebook_reports.intents.created_at is 'When it was written.';
+comment on column duebook_reports.intents.cohort is 'Cohort that decided its ownership; null: the provider account''s own mode.';
 comment on column duebook_reports.intents.intent_id is 'Identity, in the order of writing.';

@@ -118,6 +118,10 @@ PLANTED: Final = {
         "delete from duebook.ledger_change where change_id ="
         " (select change_id from duebook.intent where intent_id = 8)"
     ),
+    "no key has two senders": (
+        "insert into duebook.sender_key (account_id, operation_key, sender)"
+        " select account_id, operation_key, 'legacy' from duebook.intent where intent_id = 1"
+    ),
     "the settled side is the sum of its entries": (
         "insert into duebook.settled_position (account_id, payment_id, provider_account, currency,"
         " captured_minor, refunded_minor, charged_back_minor, pending_minor, fee_minor, net_minor,"

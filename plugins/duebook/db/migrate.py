@@ -34,7 +34,7 @@ from duebook.db.objects import apply_objects
 from duebook.db.sql import query, script, sql_root
 from duebook.errors import DuebookError, RefusedError
 
-ROLES = ("duebook_app", "duebook_receiver", "duebook_analyst")
+ROLES = ("duebook_app", "duebook_receiver", "duebook_old_sender", "duebook_analyst")
 
 _LIMITS = Limits(statement=0, lock=30, idle_in_transaction=0)
 _LOCK_LIMITS = Limits(statement=0, lock=300, idle_in_transaction=0)

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.types.json import Jsonb
 
 from duebook.config import (
+    CohortConfig,
     Config,
     KindConfig,
+    OldSenderConfig,
     ProviderAccountConfig,
     QuietHoursConfig,
     SeverityConfig,
 )
 from duebook.db.connect import Connect
 from duebook.db.sql import query
-from duebook.errors import RefusedError
+from duebook.errors import ConfigurationError, RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,84 @@ def write_config(
         report.note("quiet hours", _put_quiet_hours(connection, config.quiet_hours, by))
     if only_account is None:
         report.note("severity", _put_severity(connection, config.severity, by))
+        _put_rollout(connection, config, report, by)
     known = {row[0] for row in connection.execute(query("list_applied_kinds"))}
     for kind, policy in sorted(config.kinds.items()):
         if not (only_missing_kinds and kind in known):
             report.note(f"kind {kind}", _put_kind(connection, kind, policy, by))
     return report
+
+
+def _put_rollout(
+    connection: psycopg.Connection[Any], config: Config, report: ApplyReport, by: str
+) -> None:
+    """Cohorts and old senders. A cohort that is no longer in the file ends with a version of it."""
+    known = {row[0] for row in connection.execute(query("list_old_senders"))}
+    if {name for name, each in config.old_senders.items() if each.asks} - known:
+        # A run that began before it could tell whose its keys are is waited for.
+        connection.execute(query("lock_provider_accounts"))
+    for name, sender in sorted(config.old_senders.items()):
+        report.note(f"old sender {name}", _put_old_sender(connection, name, sender, by))
+    for place, (name, cohort) in enumerate(config.cohorts.items(), start=1):
+        report.note(f"cohort {name}", _put_cohort(connection, place, name, cohort, by))
+    stated = {"actor": by, "cohorts": list(config.cohorts)}
+    for (name,) in connection.execute(query("end_cohorts"), stated).fetchall():
+        report.note(f"cohort {name}", "changed")
+    for row in connection.execute(query("find_live_cohorts_without_start")):
+        raise RefusedError(
+            f"cohort {row[0]} is to be live for provider account {row[1]}, which has no "
+            "notify_from: state from when on its changes are told"
+        )
+
+
+def _put_old_sender(
+    connection: psycopg.Connection[Any], name: str, sender: OldSenderConfig, by: str
+) -> str | None:
+    values = {
+        "actor": by,
+        "sender": name,
+        "asks": sender.asks,
+        "same_within": sender.same_within,
+    }
+    row = connection.execute(query("put_old_sender"), values).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _put_cohort(
+    connection: psycopg.Connection[Any], place: int, name: str, cohort: CohortConfig, by: str
+) -> str | None:
+    attribute = cohort.attribute
+    members = cohort.accounts
+    if cohort.accounts_file is not None:
+        members = _listed_accounts(name, cohort.accounts_file)
+    row = connection.execute(
+        query("put_cohort"),
+        {
+            "actor": by,
+            "cohort": name,
+            "place": place,
+            "mode": cohort.mode,
+            "provider_accounts": cohort.provider_accounts and list(cohort.provider_accounts),
+            "is_list": members is not None,
+            "account_ids": sorted(set(members or ())),
+            "percent": cohort.percent,
+            "attribute": attribute and attribute[0],
+            "attribute_values": attribute and list(attribute[1]),
+        },
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _listed_accounts(name: str, path: Path) -> tuple[str, ...]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise ConfigurationError(
+            f"cohorts.{name}.accounts_file: {path}: {error.strerror}"
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"cohorts.{name}.accounts_file: {path}: not UTF-8") from None
+    return tuple(line.strip() for line in lines if line.strip())
 
 
 def put_missing_kind(

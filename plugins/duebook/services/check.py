@@ -36,6 +36,7 @@ INVARIANTS: Final = {
     "no hold is refunded and held again": "find_holds_refunded_and_reheld",
     "a resource is the sum of its confirmed holds": "find_resources_that_differ",
     "every intent of a run has its ledger change": "find_intents_without_change",
+    "no key has two senders": "find_keys_of_two_senders",
     "the settled side is the sum of its entries": "find_positions_that_differ",
     "a batch is the sum of its entries": "find_batches_that_differ",
 }

@@ -447,7 +447,8 @@ def _run_answers(reader: _Reader, run: DictRow, context: Context) -> Iterable[An
     for row in reader.rows("count_run_intents", run_id=run["run_id"]):
         reason = f" ({row['reason']})" if row["reason"] else ""
         if row["state"] == "proposed":
-            reason = f", since {run['provider_account']} was in mode {row['ownership']}"
+            decided = f"cohort {row['cohort']}" if row["cohort"] else run["provider_account"]
+            reason = f", since {decided} was in mode {row['ownership']}"
         due = f", due {minute(row['first_due_at'])}" if row["state"] == "scheduled" else ""
         yield Answer(
             row["state"],

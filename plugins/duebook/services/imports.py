@@ -6,7 +6,7 @@ rows go on. An import writes what is booked and nothing else: it never undoes ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,16 @@ _LEDGER_COLUMNS: Final = (
 _LEDGER_OPTIONAL: Final = frozenset({"amount_minor", "amount", "provider_account", "void"})
 _CONTACT_COLUMNS: Final = ("account_id", "channel", "address", "zone", "locale", "region")
 _CONTACT_OPTIONAL: Final = frozenset({"locale", "region"})
+_SEND_COLUMNS: Final = (
+    "id",
+    "account_id",
+    "sent_at",
+    "operation_key",
+    "kind",
+    "channel",
+    "payment_id",
+)
+_SEND_REQUIRED: Final = frozenset({"id", "account_id", "sent_at"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,33 @@ def import_contacts(connect: Connect, path: Path) -> ImportReport:
     file = scan_file(path, Layout(what, columns, frozenset(columns) - _CONTACT_OPTIONAL))
     with database_errors(), connect() as connection:
         return _import_contacts(connection, file)
+
+
+def import_sends(connect: Connect, path: Path, sender: str, source: str = "file") -> ImportReport:
+    """Take what an old sender says that it sent, from its log as CSV; what is known stays.
+
+    Columns: id (its own), account_id, sent_at (with an offset), and operation_key or kind and
+    payment_id; optionally channel. Raises InputError when the file can't be read as a whole or the
+    sender is not known, UnavailableError when the database is away.
+    """
+    columns = {name: name for name in _SEND_COLUMNS}
+    what = "id, account_id, sent_at, operation_key (or kind and payment_id)"
+    file = scan_file(path, Layout(what, columns, _SEND_REQUIRED))
+    with database_errors(), connect() as connection:
+        known = connection.execute(query("has_old_sender"), {"sender": sender}).fetchone()
+        if known is None or not known[0]:
+            raise InputError(f"unknown old sender {sender}: state [old_senders.{sender}]")
+        connection.execute(query("create_staged_send"))
+        _lay_down(connection, file, _SEND_COLUMNS)
+        connection.execute(query("list_all_rows"))
+        connection.execute(query("drop_blank_rows"))
+        connection.execute(query("reject_sends"))
+        connection.execute(query("delete_rejected_raw_rows"))
+        connection.execute(query("stage_sends"))
+        with connection.transaction():
+            _quarantine(connection, "sends", file)
+            values = {"sender": sender, "source": source}
+            return _report(connection, file, "write_sends", values)
 
 
 @contextmanager
@@ -247,9 +284,14 @@ def _quarantine(connection: psycopg.Connection[Any], kind: str, file: ScannedFil
     )
 
 
-def _report(connection: psycopg.Connection[Any], file: ScannedFile, counting: str) -> ImportReport:
+def _report(
+    connection: psycopg.Connection[Any],
+    file: ScannedFile,
+    counting: str,
+    values: Mapping[str, Any] | None = None,
+) -> ImportReport:
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
-        counts = cursor.execute(query(counting)).fetchone()
+        counts = cursor.execute(query(counting), values).fetchone()
         rejects = cursor.execute(query("count_rejects")).fetchone()
         faults = cursor.execute(query("list_import_faults")).fetchall()
     assert counts is not None, "a count returns one row"

@@ -209,3 +209,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return format(value, "f")
     return value
+
+
+def deciding(row: Mapping[str, Any]) -> str:
+    """What decided whose an intent is: a cohort, else its provider account."""
+    if row["cohort"] is None:
+        return str(row["provider_account"])
+    return f"cohort {row['cohort']} (version {row['cohort_version']})"

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from duebook.services.internal import INTERNAL
-from duebook.services.story import Answer, Money, counted, minute, span
+from duebook.services.story import Answer, Money, counted, deciding, minute, span
 from duebook.services.story_catch_up import pause_text, pauses_of, target, why_late
 from duebook.services.story_doubts import doubt_text, ended_doubt_text, repeat_text
 
@@ -101,6 +101,16 @@ def intent_answer(row: Row, context: Context) -> Answer:
     )
 
 
+def _why_proposed(row: Row) -> str:
+    told = ""
+    if row["told_by"] is not None:
+        told = f"; {row['told_by']} sent it {minute(row['told_at'])}"
+    return (
+        f"not sent: {deciding(row)} was in mode {row['ownership']} when the change committed, so "
+        f"it stays a proposal, also after going live{told}"
+    )
+
+
 def _place(row: Row, context: Context) -> tuple[str, str]:
     match row["state"]:
         case "sent":
@@ -113,10 +123,7 @@ def _place(row: Row, context: Context) -> tuple[str, str]:
             text = f"not sent: {why} ({minute(row['ended_at'])})"
             return row["reason"], text + why_late(row)
         case "proposed":
-            return "proposed", (
-                f"not sent: {row['provider_account']} was in mode {row['ownership']} when the "
-                "change committed, so it stays a proposal, also after going live"
-            )
+            return "proposed", _why_proposed(row)
         case "held":
             why = _why_held(row, context)
             detail = f" ({row['detail']})" if row["detail"] else ""

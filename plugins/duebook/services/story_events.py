@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from duebook.services.story import Event, Money, counted, minute, span
+from duebook.services.story import Event, Money, counted, deciding, minute, span
 from duebook.services.story_catch_up import decision_text
 from duebook.services.story_doubts import act_text
 
@@ -180,7 +180,7 @@ def intent(row: Row) -> Iterable[Event]:
         facts | {"notify_at": row["notify_at"], "give_up_at": row["give_up_at"]},
     )
     if row["state"] == "proposed":
-        text = f"stays a proposal: {row['provider_account']} was in mode {row['ownership']}"
+        text = f"stays a proposal: {deciding(row)} was in mode {row['ownership']}"
         yield Event(row["since"], "proposed", text, facts)
     elif row["state"] == "held":
         text = f"held: {row['reason']}" + (f" ({row['detail']})" if row["detail"] else "")

@@ -79,22 +79,27 @@ where
     and a.attnum > 0
     and a.attname in ('address', 'body', 'raw', 'value')
 union all
-select format('duebook_receiver can use %s.%s', o.nspname, o.relname) as fault
+select format('%s can use %s.%s', r.rolname, o.nspname, o.relname) as fault
 from objects as o
 cross join roles as r
 where
-    r.rolname = 'duebook_receiver'
+    r.rolname in ('duebook_receiver', 'duebook_old_sender')
     and (
         has_table_privilege(r.oid, o.oid, 'select, insert, update, delete, truncate')
         or has_any_column_privilege(r.oid, o.oid, 'select, insert, update')
     )
 union all
-select format('duebook_receiver can execute %s', f.oid::regprocedure) as fault
+select format('%s can execute %s', r.rolname, f.oid::regprocedure) as fault
 from routines as f
 cross join roles as r
 where
-    r.rolname = 'duebook_receiver'
-    and f.proname <> 'record_receipt'
+    (
+        (r.rolname = 'duebook_receiver' and f.proname <> 'record_receipt')
+        or (
+            r.rolname = 'duebook_old_sender'
+            and f.proname not in ('ask_to_send', 'record_observed_send')
+        )
+    )
     and has_function_privilege(r.oid, f.oid, 'execute')
 union all
 select format('duebook_app can not write duebook.%s', o.relname) as fault

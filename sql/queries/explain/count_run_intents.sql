@@ -3,11 +3,12 @@
 select
     i.kind,
     i.ownership,
+    i.cohort,
     i.state,
     i.reason,
     count(*) as intent_count,
     min(i.due_at) as first_due_at
 from duebook_reports.intents as i
 where i.run_id = :run_id
-group by i.kind, i.ownership, i.state, i.reason
-order by i.kind, i.ownership, i.state, i.reason;
+group by i.kind, i.ownership, i.cohort, i.state, i.reason
+order by i.kind, i.ownership, i.cohort, i.state, i.reason;

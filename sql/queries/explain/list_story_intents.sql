@@ -11,7 +11,11 @@ select
     i.subject,
     i.notify_at,
     i.give_up_at,
-    i.ownership,
+    duebook.current_ownership(i.account_id, i.intent_id, i.ownership) as ownership,
+    e.cohort,
+    e.cohort_version,
+    q.sender as told_by,
+    q.sent_at as told_at,
     i.provider_account,
     i.run_id,
     i.change_id,
@@ -93,6 +97,16 @@ left outer join lateral (
         and e.subject = i.operation_key
         and e.action = 'resolve_in_doubt'
 ) as y on true
+left outer join duebook.cohort as e on i.cohort_version = e.cohort_version
+left outer join lateral (
+    select
+        s.sender,
+        s.sent_at
+    from duebook.observed_send as s
+    where s.account_id = i.account_id and s.operation_key = i.operation_key
+    order by s.source <> 'asked' desc, s.observed_send_id
+    limit 1
+) as q on true
 left outer join duebook.budget as g on i.channel = g.channel
 left outer join duebook.channel as n on i.channel = n.channel
 where

@@ -1,7 +1,8 @@
 -- name: write_intents
 -- One intent for each enabled kind that a change touches; its key names the evidence, so that it is
 -- told once. Evidence older than the account's notify_from is baseline. Ownership is the mode of
--- the account now, for ever: live goes to due, anything else stays a proposal.
+-- the account's cohort now, else of the provider account: live goes to due, anything else stays a
+-- proposal. Where an old sender asks, a live key is taken first: one that it has stays its own.
 with drafted as (
     select
         c.account_id,
@@ -65,14 +66,50 @@ with drafted as (
         and (:notify_from::timestamptz is null or c.evidence_at >= :notify_from::timestamptz)
 ),
 
-clock as (
-    select clock_timestamp() as now
+rollout as materialized (
+    select
+        clock_timestamp() as now,
+        exists(select from duebook.cohort) as has_cohorts,
+        exists(
+            select from duebook.old_sender as s
+            where s.asks
+        ) as is_asked
+),
+
+owned as materialized (
+    select
+        d.*,
+        coalesce(c.cohort_version, 0) as cohort_version,
+        duebook.deciding_mode(:mode, c.mode, :notify_from::timestamptz) as mode
+    from drafted as d
+    left join
+        lateral (
+            select
+                f.cohort_version,
+                f.mode
+            from duebook.cohort_of(d.account_id, :provider_account) as f
+            where (select r.has_cohorts from rollout as r)
+        ) as c
+        on true
+),
+
+taken as (
+    insert into duebook.sender_key (account_id, operation_key, sender)
+    select
+        o.account_id,
+        o.operation_key,
+        'duebook'
+    from owned as o
+    where o.mode = 'live' and (select r.is_asked from rollout as r)
+    order by o.account_id, o.operation_key
+    on conflict do nothing
+    returning account_id, operation_key
 ),
 
 promised as (
     insert into duebook.intent (
         account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
-        provider_account, run_id, change_id, ownership
+        provider_account, run_id, change_id, ownership, cohort_version
     )
     select
         d.account_id,
@@ -86,9 +123,15 @@ promised as (
         :provider_account,
         :run_id,
         d.change_id,
-        :mode
-    from drafted as d
-    cross join clock as n
+        case
+            when d.mode = 'live' and n.is_asked and t.operation_key is null then 'shadow'
+            else d.mode
+        end,
+        d.cohort_version
+    from owned as d
+    cross join rollout as n
+    left join taken as t
+        on d.account_id = t.account_id and d.operation_key = t.operation_key
     order by d.account_id, d.payment_id, d.kind
     on conflict (account_id, operation_key) do nothing
     returning account_id, intent_id, kind, channel, notify_at, give_up_at, ownership

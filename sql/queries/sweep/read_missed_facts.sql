@@ -13,7 +13,9 @@ select
                 newer.account_id = m.account_id
                 and newer.subject = i.subject
                 and newer.kind = i.kind
-                and newer.ownership = 'live'
+                and duebook.current_ownership(
+                    newer.account_id, newer.intent_id, newer.ownership
+                ) = 'live'
                 and newer.notify_at <= :now::timestamptz
                 and (newer.notify_at, newer.intent_id) > (i.notify_at, i.intent_id)
             limit m.most

@@ -16,7 +16,13 @@ select
     i.operation_key,
     i.kind,
     i.payment_id,
-    i.ownership,
+    coalesce((
+        select m.ownership
+        from duebook.ownership_change as m
+        where m.account_id = w.account_id and m.intent_id = w.intent_id
+        order by m.ownership_change_id desc
+        limit 1
+    ), i.ownership) as ownership,
     i.intended_local,
     i.zone,
     i.give_up_at,
