@@ -8509,8 +8509,10 @@ CREATE VIEW duebook_reports.intents AS
     COALESCE(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at, i.created_at) AS since,
     i.created_at,
     i.intent_id,
-    e.cohort
-   FROM ((((((((duebook.intent i
+    e.cohort,
+    c.entry_id,
+    c.entry_version
+   FROM (((((((((duebook.intent i
      LEFT JOIN duebook.outcome o ON (((i.account_id = o.account_id) AND (i.operation_key = o.operation_key))))
      LEFT JOIN duebook.proposed p ON (((i.account_id = p.account_id) AND (i.intent_id = p.intent_id))))
      LEFT JOIN duebook.due d ON (((i.account_id = d.account_id) AND (i.intent_id = d.intent_id))))
@@ -8525,7 +8527,8 @@ CREATE VIEW duebook_reports.intents AS
           ORDER BY t.attempt_no DESC
          LIMIT 1) a ON (true))
      LEFT JOIN duebook.batch b ON ((a.batch_id = b.batch_id)))
-     LEFT JOIN duebook.cohort e ON ((i.cohort_version = e.cohort_version)));
+     LEFT JOIN duebook.cohort e ON ((i.cohort_version = e.cohort_version)))
+     LEFT JOIN duebook.ledger_change c ON (((i.account_id = c.account_id) AND (i.change_id = c.change_id))));
 
 COMMENT ON VIEW duebook_reports.intents IS 'Every promise to an account and where it stands now. One row per intent.';
 
@@ -8568,6 +8571,10 @@ COMMENT ON COLUMN duebook_reports.intents.created_at IS 'When it was written.';
 COMMENT ON COLUMN duebook_reports.intents.intent_id IS 'Identity, in the order of writing.';
 
 COMMENT ON COLUMN duebook_reports.intents.cohort IS 'Cohort that decided its ownership; null: the provider account''s own mode.';
+
+COMMENT ON COLUMN duebook_reports.intents.entry_id IS 'Settlement entry that is its evidence; null where none is.';
+
+COMMENT ON COLUMN duebook_reports.intents.entry_version IS 'Version of that entry.';
 
 CREATE VIEW duebook_reports.ledger_vs_provider AS
  SELECT p.account_id,

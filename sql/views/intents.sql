@@ -29,7 +29,9 @@ select
     coalesce(o.ended_at, h.since, u.since, b.claimed_at, p.proposed_at, i.created_at) as since,
     i.created_at,
     i.intent_id,
-    e.cohort
+    e.cohort,
+    c.entry_id,
+    c.entry_version
 from duebook.intent as i
 left join duebook.outcome as o
     on i.account_id = o.account_id and i.operation_key = o.operation_key
@@ -49,7 +51,8 @@ left join lateral (
     limit 1
 ) as a on true
 left join duebook.batch as b on a.batch_id = b.batch_id
-left join duebook.cohort as e on i.cohort_version = e.cohort_version;
+left join duebook.cohort as e on i.cohort_version = e.cohort_version
+left join duebook.ledger_change as c on i.account_id = c.account_id and i.change_id = c.change_id;
 comment on view duebook_reports.intents is
 'Every promise to an account and where it stands now. One row per intent.';
 comment on column duebook_reports.intents.account_id is 'Customer account.';
@@ -72,4 +75,6 @@ comment on column duebook_reports.intents.ownership is 'Mode in force when its c
 comment on column duebook_reports.intents.since is 'Since when it stands where it stands.';
 comment on column duebook_reports.intents.created_at is 'When it was written.';
 comment on column duebook_reports.intents.cohort is 'Cohort that decided its ownership; null: the provider account''s own mode.';
+comment on column duebook_reports.intents.entry_id is 'Settlement entry that is its evidence; null where none is.';
+comment on column duebook_reports.intents.entry_version is 'Version of that entry.';
 comment on column duebook_reports.intents.intent_id is 'Identity, in the order of writing.';

@@ -9,13 +9,16 @@ import os
 import subprocess
 from pathlib import Path
 
+import psycopg
 import psycopg.conninfo
 import pytest
 from pydantic import SecretStr
 
 from duebook.db.embedded import EmbeddedServer
+from duebook.db.migrate import migrate
 from duebook.settings import Settings
-from tests.conftest import DuebookCli
+from tests.conftest import Databases, DuebookCli
+from tests.debian_server import serving_15
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "sql/examples").glob("*.sql"))
@@ -31,7 +34,7 @@ def _run_night(duebook: DuebookCli, name: str, as_of: str) -> None:
 
 
 def _fill(duebook: DuebookCli) -> None:
-    """Three nights of one small shop, through the commands that everybody uses."""
+    """Four nights of one small shop, through the commands that everybody uses."""
     assert duebook.in_process("apply", BOOKS / "duebook.toml").code == 0
     for command in ("ledger", "contacts"):
         imported = duebook.in_process(command, "import", BOOKS / f"{command}.csv")
@@ -39,6 +42,7 @@ def _fill(duebook: DuebookCli) -> None:
     _run_night(duebook, "monday", "2024-03-05T02:00:00Z")
     _run_night(duebook, "tuesday", "2024-03-06T02:00:00Z")
     _run_night(duebook, "wednesday", "2024-03-10T02:00:00Z")
+    _run_night(duebook, "next_tuesday", "2024-03-12T02:00:00Z")
     swept = duebook.in_process("sweep")
     assert swept.code == 0, swept.stderr
 
@@ -74,6 +78,21 @@ def test_examples_print_what_is_committed(
     keep = _write if os.environ.get("DUEBOOK_WRITE_EXAMPLES") else _compare
     for script in EXAMPLES:
         keep(script.with_suffix(".out"), _psql(embedded_server, settings.database_url, script))
+
+
+def test_they_print_the_same_on_the_oldest_server_that_is_supported(
+    shop: DuebookCli, embedded_server: EmbeddedServer | None
+) -> None:
+    with serving_15() as address:
+        url = Databases(address).create()
+        migrate(url)
+        with psycopg.connect(url, autocommit=True) as connection:
+            assert connection.info.server_version // 10_000 == 15
+            connection.execute("select duebook.accept_environment('test', true, 'pytest')")
+        shop.environment["DUEBOOK_DATABASE_URL"] = url
+        _fill(shop)
+        for script in EXAMPLES:
+            _compare(script.with_suffix(".out"), _psql(embedded_server, SecretStr(url), script))
 
 
 def _write(path: Path, printed: str) -> None:
