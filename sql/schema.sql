@@ -7118,6 +7118,8 @@ CREATE TABLE duebook.provider_account (
     settings jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    books_until timestamp with time zone,
+    judged_books_until timestamp with time zone,
     CONSTRAINT live_has_notify_from CHECK (((mode <> 'live'::text) OR (notify_from IS NOT NULL))),
     CONSTRAINT mode_is_known CHECK ((mode = ANY (ARRAY['dry_run'::text, 'shadow'::text, 'live'::text]))),
     CONSTRAINT provider_account_is_valid CHECK ((provider_account ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'::text)),
@@ -7155,6 +7157,10 @@ COMMENT ON COLUMN duebook.provider_account.settings IS 'The rest of its block in
 COMMENT ON COLUMN duebook.provider_account.created_at IS 'When it was first applied.';
 
 COMMENT ON COLUMN duebook.provider_account.updated_at IS 'When it was last changed.';
+
+COMMENT ON COLUMN duebook.provider_account.books_until IS 'Until when the books that were imported are complete; an entry that occurred from then on is not missing in them yet. null: no cut-off is known.';
+
+COMMENT ON COLUMN duebook.provider_account.judged_books_until IS 'That instant at the last full run: entries since then are looked up again.';
 
 CREATE TABLE duebook.quarantined_row (
     quarantined_row_id bigint NOT NULL,

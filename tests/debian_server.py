@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -49,7 +49,15 @@ def _make(folder: Path, user: ServiceUser | None, password: str) -> None:
     secret.write_text(password, encoding="ascii")
     if user is not None:
         os.chown(secret, user.uid, user.gid)
-    options = ["-D", folder / "data", "-U", OWNER, "--pwfile", secret, "--auth=scram-sha-256"]
+    options: list[Path | str] = [
+        "-D",
+        folder / "data",
+        "-U",
+        OWNER,
+        "--pwfile",
+        secret,
+        "--auth=scram-sha-256",
+    ]
     _run(user, "initdb", *options, "--encoding=UTF8", "--locale=C", "--no-sync")
 
 
@@ -64,7 +72,9 @@ def _free_port() -> int:
 
 
 def _run(user: ServiceUser | None, program: str, *arguments: Path | str) -> None:
-    owner = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
+    owner: dict[str, Any] = (
+        {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
+    )
     done = subprocess.run(
         [str(BINARIES / program), *map(str, arguments)],
         stdin=subprocess.DEVNULL,

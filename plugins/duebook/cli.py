@@ -44,7 +44,7 @@ from duebook.errors import (
 )
 from duebook.instants import parse_instant
 from duebook.logs import configure_logs
-from duebook.session import AsJson, open_session
+from duebook.session import AsJson, OverConnection, RowsOfQuery, open_session
 from duebook.settings import Settings
 
 app = typer.Typer(
@@ -116,14 +116,33 @@ def apply(
 
 
 @ledger_app.command("import")
-def ledger_import(file: Path, as_json: AsJson = False) -> None:
-    """Import booked payments from CSV; bad rows are named and kept, good ones applied."""
+def ledger_import(
+    file: Annotated[Path | None, typer.Argument(help="The books as CSV.")] = None,
+    connection: OverConnection = None,
+    query: RowsOfQuery = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="The books are complete up to this instant.")
+    ] = None,
+    account: Annotated[
+        list[str] | None, typer.Option("--account", help="For these provider accounts; or all.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import booked payments from CSV or a query; bad rows are named and kept, good ones applied."""
     from duebook.services.imports import import_ledger
-    from duebook.services.operate import load_configuration
+    from duebook.services.operate import from_environment, load_configuration
+    from duebook.services.outside import given_rows
 
     session = open_session(as_json)
     config = load_configuration(session.settings)
-    report = import_ledger(session.connect(), file, config)
+    with given_rows(file, connection, query, from_environment) as rows:
+        report = import_ledger(
+            session.connect(),
+            rows,
+            config,
+            until=parse_instant(until, "--until"),
+            complete_for=account or (),
+        )
     session.show(report.to_json(), "import")
     raise typer.Exit(report.exit_code)
 

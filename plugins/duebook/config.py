@@ -219,7 +219,8 @@ class ProviderAccountConfig(_Model):
     """One account at one provider.
 
     `match_on` are the entry's references by which a payment is looked for, the first that finds
-    one decides. `tolerance` is by how much, in major units by currency, what was captured may
+    one decides; `match_window`, how far what occurred may lie from when the payment was expected and
+    still be it. `tolerance` is by how much, in major units by currency, what was captured may
     differ from what was expected and still match.
     """
 
@@ -241,6 +242,7 @@ class ProviderAccountConfig(_Model):
     match_on: Annotated[
         tuple[Literal["payment_ref", "provider_payment_ref"], ...], After(_keys)
     ] = ("payment_ref",)
+    match_window: Duration | None = None
     tolerance: Mapping[CurrencyCode, Annotated[Decimal, Field(ge=0)]] = Field(default_factory=dict)
     expect: ExpectConfig | None = None
 

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import psycopg
@@ -18,6 +19,12 @@ from duebook.settings import Settings, load_settings
 
 Render = Callable[[Any, Console], None]
 
+OverConnection = Annotated[
+    str | None, typer.Option("--connection", help="Airflow connection of a database elsewhere.")
+]
+RowsOfQuery = Annotated[
+    Path | None, typer.Option("--query", help="File with a query whose columns are the file's.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

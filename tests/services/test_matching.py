@@ -94,3 +94,28 @@ def test_two_payments_of_one_reference_are_named_and_neither_is_picked(world: Wo
 def test_a_wrong_order_of_references_is_refused(world: World, wrong: list[str]) -> None:
     with pytest.raises(ConfigurationError, match=r"provider_accounts\.adyen\.match_on"):
         set_up(world, match_on=wrong)
+
+
+def test_a_reference_that_is_used_again_means_the_payment_of_its_time(world: World) -> None:
+    """The same invoice number in March and in June: each entry finds its own, and none in May."""
+    for number, expected_at in ((1, "2026-03-02"), (2, "2026-06-02")):
+        world.book(booked(number, 1000, reference="REF1", expected_at=expected_at))
+    twice = [
+        settled(1, "10.00"),
+        adyen_row("Settled", "10.00", psp="PSP2", reference="REF1", created="2026-06-03 09:00:00"),
+        adyen_row("Settled", "10.00", psp="PSP3", reference="REF1", created="2026-04-20 09:00:00"),
+    ]
+    set_up(world, match_window="P30D")
+    report = world.reconcile(world.adyen(*twice))
+    assert report.matched == 2
+    assert report.discrepancies["missing_in_ledger"] == 1
+    assert "duplicate_reference" not in report.discrepancies
+    rows = world.rows("select entry_id, payment_id from duebook.settlement_entry order by 1")
+    assert [row["payment_id"] for row in rows] == ["pay1", "pay2", None]
+    set_up(world, match_window=None)
+    again = [{**row, "Commission (NC)": "0.10", "Net Credit (NC)": "9.90"} for row in twice]
+    report = world.reconcile(world.adyen(*again))
+    assert report.discrepancies["duplicate_reference"] == 3, "without it nobody can say which"
+    assert (
+        world.rows("select entry_id, payment_id from duebook.settlement_entry order by 1") == rows
+    )

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from duebook.session import AsJson, open_session
+from duebook.session import AsJson, OverConnection, RowsOfQuery, open_session
 
 rollout_app = typer.Typer(
     no_args_is_help=True, help="Duebook beside an old sender: who is live, and how both compare."
@@ -91,15 +91,21 @@ def rollout_whose(
 
 @rollout_app.command("observe")
 def rollout_observe(
-    file: Annotated[Path, typer.Argument(help="Its log as CSV.")],
     sender: Annotated[str, typer.Option("--sender", help="Old sender whose log it is.")],
+    file: Annotated[Path | None, typer.Argument(help="Its log as CSV.")] = None,
+    connection: OverConnection = None,
+    query: RowsOfQuery = None,
     as_json: AsJson = False,
 ) -> None:
     """Take what an old sender says that it sent; bad rows are named and kept."""
     from duebook.services.imports import import_sends
+    from duebook.services.operate import from_environment
+    from duebook.services.outside import given_rows
 
     session = open_session(as_json)
-    report = import_sends(session.connect(), file, sender)
+    source = "file" if query is None else "query"
+    with given_rows(file, connection, query, from_environment) as rows:
+        report = import_sends(session.connect(), rows, sender, source)
     session.show(report.to_json(), "import")
     raise typer.Exit(report.exit_code)
 

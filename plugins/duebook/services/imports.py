@@ -6,9 +6,10 @@ rows go on. An import writes what is booked and nothing else: it never undoes ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,8 +102,18 @@ class ImportReport:
         }
 
 
-def import_ledger(connect: Connect, path: Path, config: Config | None = None) -> ImportReport:
+def import_ledger(
+    connect: Connect,
+    path: Path,
+    config: Config | None = None,
+    *,
+    until: datetime | None = None,
+    complete_for: Sequence[str] = (),
+) -> ImportReport:
     """Book the payments of a CSV file; `config` (default: the shipped one) knows the accounts.
+
+    `until`: the books are complete up to then, for the provider accounts `complete_for` (default:
+    all). What a provider settles from then on is not missing in them yet.
 
     Columns: account_id, payment_id, reference, amount_minor or amount (major units, exact),
     currency, status, expected_at (UTC without an offset), optionally provider_account and void; a
@@ -121,7 +132,7 @@ def import_ledger(connect: Connect, path: Path, config: Config | None = None) ->
             f"expected {what}"
         )
     with database_errors(), connect() as connection:
-        return _import_ledger(connection, file, config or load_config())
+        return _import_ledger(connection, file, config or load_config(), until, complete_for)
 
 
 def import_contacts(connect: Connect, path: Path) -> ImportReport:
@@ -176,7 +187,11 @@ def database_errors() -> Iterator[None]:
 
 
 def _import_ledger(
-    connection: psycopg.Connection[Any], file: ScannedFile, config: Config
+    connection: psycopg.Connection[Any],
+    file: ScannedFile,
+    config: Config,
+    until: datetime | None,
+    complete_for: Sequence[str],
 ) -> ImportReport:
     for name in (
         "set_temp_buffers",
@@ -202,7 +217,19 @@ def _import_ledger(
         connection.execute(query("compare_bookings"), values)
         connection.execute(query("retire_references"))
         connection.execute(query("write_bookings"))
+        if until is not None:
+            _set_books_until(connection, until, complete_for)
     return _report(connection, file, "count_bookings")
+
+
+def _set_books_until(
+    connection: psycopg.Connection[Any], until: datetime, accounts: Sequence[str]
+) -> None:
+    stated = {"books_until": until, "provider_accounts": list(accounts) or None}
+    found = {row[0] for row in connection.execute(query("set_books_until"), stated)}
+    unknown = sorted(set(accounts) - found)
+    if unknown:
+        raise InputError(f"--account {unknown[0]}: no provider account of that name was applied")
 
 
 def _enter_rules(connection: psycopg.Connection[Any], config: Config) -> None:

@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int | None], None]
 API_SOURCE_NO: Final = 0
 _MEANING: Final = 1
 """Raise it when the same text of a file comes to mean other entries."""
-_MATCHING: Final = ("expect", "match_on", "tolerance")
+_MATCHING: Final = ("expect", "match_on", "match_window", "tolerance")
 """Settings that decide what becomes of an entry, and not what its text means."""
 _ENTRIES_PER_REPORT: Final = 1000
 _TABLES: Final = (

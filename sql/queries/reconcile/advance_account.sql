@@ -9,5 +9,6 @@ set
         a.newest_entry_at,
         (select max(n.occurred_at) from applied_entry as n where n.change <> 'stale')
     ),
+    judged_books_until = :books_until::timestamptz,
     cursor_position = greatest(a.cursor_position, :cursor_position::timestamptz)
 where a.provider_account = :provider_account;

@@ -1,12 +1,14 @@
 -- name: claim_applied_entries
 -- Every entry that is new or changed is looked up.
 insert into claim (
-    entry_id, payment_ref, provider_payment_ref, is_applied, old_account_id, old_payment_id
+    entry_id, payment_ref, provider_payment_ref, occurred_at, is_applied, old_account_id,
+    old_payment_id
 )
 select
     a.entry_id,
     a.payment_ref,
     a.provider_payment_ref,
+    a.occurred_at,
     true,
     a.old_account_id,
     a.old_payment_id

@@ -1,12 +1,14 @@
 -- name: claim_forced_entries
 -- Entries that a person matched with a payment, or took that back, since the last run.
 insert into claim (
-    entry_id, payment_ref, provider_payment_ref, is_applied, old_account_id, old_payment_id
+    entry_id, payment_ref, provider_payment_ref, occurred_at, is_applied, old_account_id,
+    old_payment_id
 )
 select
     e.entry_id,
     e.payment_ref,
     e.provider_payment_ref,
+    e.occurred_at,
     false,
     e.account_id,
     e.payment_id

@@ -1,7 +1,8 @@
 -- name: claim_rebooked_entries
 -- Entries that imports since the last full run may concern: those in suspense under a reference
 -- (or, where that counts, a provider's reference) that was booked or given up since, and those of
--- payments that were changed or share such a reference.
+-- payments that were changed or share such a reference. A full run also looks again at what was in
+-- suspense beyond the cut-off that the books had then.
 with touched as (
     select
         p.account_id,
@@ -40,6 +41,7 @@ entry as (
         e.entry_id,
         e.payment_ref,
         e.provider_payment_ref,
+        e.occurred_at,
         e.account_id,
         e.payment_id
     from reference as r
@@ -53,6 +55,7 @@ entry as (
         e.entry_id,
         e.payment_ref,
         e.provider_payment_ref,
+        e.occurred_at,
         e.account_id,
         e.payment_id
     from reference as r
@@ -67,21 +70,44 @@ entry as (
         e.entry_id,
         e.payment_ref,
         e.provider_payment_ref,
+        e.occurred_at,
         e.account_id,
         e.payment_id
     from concerned as c
     inner join duebook.settlement_entry as e
         on c.account_id = e.account_id and c.payment_id = e.payment_id
     where e.provider_account = :provider_account and e.account_id is not null
+    union
+    select
+        e.entry_id,
+        e.payment_ref,
+        e.provider_payment_ref,
+        e.occurred_at,
+        e.account_id,
+        e.payment_id
+    from duebook.settlement_entry as e
+    where
+        :is_full::boolean
+        and :judged_books_until::timestamptz < coalesce(:books_until::timestamptz, 'infinity')
+        and e.provider_account = :provider_account
+        and e.account_id is null
+        and (
+            e.payment_ref is not null
+            or e.entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')
+        )
+        and e.occurred_at >= :judged_books_until::timestamptz
+        and coalesce(e.occurred_at < :books_until::timestamptz, true)
 )
 
 insert into claim (
-    entry_id, payment_ref, provider_payment_ref, is_applied, old_account_id, old_payment_id
+    entry_id, payment_ref, provider_payment_ref, occurred_at, is_applied, old_account_id,
+    old_payment_id
 )
 select
     e.entry_id,
     e.payment_ref,
     e.provider_payment_ref,
+    e.occurred_at,
     false,
     e.account_id,
     e.payment_id

@@ -4,6 +4,7 @@ create temporary table claim (
     entry_id text not null,
     payment_ref text,
     provider_payment_ref text,
+    occurred_at timestamptz not null,
     is_applied boolean not null,
     old_account_id text,
     old_payment_id text,

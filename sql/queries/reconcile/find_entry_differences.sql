@@ -1,5 +1,6 @@
 -- name: find_entry_differences
--- Entries looked up in this run that no booked payment claims, or that several could.
+-- Entries looked up in this run that no booked payment claims, or that several could. What occurred
+-- after the books' own cut-off may be booked yet.
 insert into finding (
     kind, subject, account_id, payment_id, entry_id, provider_minor, currency, detail
 )
@@ -23,6 +24,7 @@ where
         c.candidates > 1
         or (
             c.account_id is null
+            and coalesce(e.occurred_at < :books_until::timestamptz, true)
             and (
                 e.payment_ref is not null
                 or e.entry_type in ('charge', 'refund', 'chargeback', 'chargeback_reversal')

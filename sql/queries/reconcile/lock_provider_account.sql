@@ -8,7 +8,9 @@ select
     a.zone,
     a.look_back,
     a.settings,
-    a.last_full_as_of
+    a.last_full_as_of,
+    a.books_until,
+    a.judged_books_until
 from duebook.provider_account as a
 where a.provider_account = :provider_account
 for update;
