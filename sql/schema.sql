@@ -885,7 +885,7 @@ $$;
 
 COMMENT ON FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) IS 'Bucket 0 to 9999 of an account in a cohort by share: first 32 bits of md5(cohort:account) modulo 10000.';
 
-CREATE FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) RETURNS TABLE(cohort text, cohort_version integer, mode text)
+CREATE FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text, p_at timestamp with time zone DEFAULT 'infinity'::timestamp with time zone) RETURNS TABLE(cohort text, cohort_version integer, mode text)
     LANGUAGE sql STABLE ROWS 1
     SET search_path TO ''
     AS $$
@@ -893,10 +893,14 @@ CREATE FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) RE
     from duebook.cohort as c
     where
         c.mode is not null
+        and c.stated_at < p_at
         and not exists (
             select
             from duebook.cohort as n
-            where n.cohort = c.cohort and n.cohort_version > c.cohort_version
+            where
+                n.cohort = c.cohort
+                and n.cohort_version > c.cohort_version
+                and n.stated_at < p_at
         )
         and (c.provider_accounts is null or p_provider_account = any(c.provider_accounts))
         and (
@@ -929,7 +933,7 @@ CREATE FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) RE
     limit 1;
 $$;
 
-COMMENT ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) IS 'The cohort that decides for changes of an account at a provider account; no row: the provider account''s own mode.';
+COMMENT ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text, p_at timestamp with time zone) IS 'The cohort that decides for changes of an account at a provider account; no row: the provider account''s own mode.';
 
 CREATE FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text DEFAULT NULL::text, p_by text DEFAULT SESSION_USER) RETURNS text
     LANGUAGE plpgsql
@@ -1224,6 +1228,150 @@ CREATE FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_
 $$;
 
 COMMENT ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) IS 'Mode that decides whose a change is: the cohort''s, else the provider account''s; dry_run of the latter always wins.';
+
+CREATE FUNCTION duebook.derive_intents() RETURNS TABLE(account_id text, intent_id bigint, operation_key text, kind text, subject text, payment_id text, channel text, notify_at timestamp with time zone, give_up_at timestamp with time zone, provider_account text, run_id bigint, change_id bigint, ownership text, cohort_version integer, intended_local timestamp without time zone, zone text, tzdb_version text)
+    LANGUAGE sql STABLE
+    SET search_path TO ''
+    AS $$
+    with touched as (
+        select c.*, t.kind, r.mode
+        from duebook.ledger_change as c
+        inner join duebook.reconciliation_run as r on c.run_id = r.run_id
+        cross join lateral (
+            values
+            (
+                'payment_settled',
+                c.change_kind = 'balance' and c.before_captured_minor <> c.after_captured_minor
+            ),
+            (
+                'payment_refunded',
+                c.change_kind = 'balance' and c.before_refunded_minor <> c.after_refunded_minor
+            ),
+            (
+                'payment_disputed',
+                c.change_kind = 'balance'
+                and c.before_charged_back_minor <> c.after_charged_back_minor
+            ),
+            ('payment_missing', c.change_kind = 'missing'),
+            ('payment_cleared', c.change_kind = 'cleared')
+        ) as t (kind, is_touched)
+        where t.is_touched and not c.is_silent
+    ),
+    governed as (
+        select
+            t.*,
+            k.stated ->> 'channel' as channel,
+            t.committed_at + (k.stated ->> 'notify_after')::interval as notify_at,
+            (k.stated ->> 'give_up_after')::interval as give_up_after,
+            (a.stated ->> 'notify_from')::timestamptz as notify_from
+        from touched as t
+        cross join lateral (
+            select e.detail -> 'after' as stated
+            from duebook.audit_event as e
+            where
+                e.subject = t.kind
+                and e.action = 'apply_kind'
+                and e.happened_at <= t.committed_at
+            order by e.audit_event_id desc
+            limit 1
+        ) as k
+        cross join lateral (
+            select e.detail -> 'after' as stated
+            from duebook.audit_event as e
+            where
+                e.subject = t.provider_account
+                and e.action = 'apply_provider_account'
+                and e.happened_at <= t.committed_at
+            order by e.audit_event_id desc
+            limit 1
+        ) as a
+        where (k.stated ->> 'enabled')::boolean
+    )
+    select
+        g.account_id,
+        null::bigint,
+        case
+            when g.change_kind = 'balance'
+                then pg_catalog.concat_ws(
+                    ':', g.kind, g.channel, duebook.key_part(g.provider_account),
+                    duebook.key_part(g.payment_id), duebook.key_part(g.entry_id),
+                    'v' || g.entry_version
+                )
+            else pg_catalog.concat_ws(
+                ':', g.change_kind, g.channel, duebook.key_part(g.provider_account),
+                duebook.key_part(g.payment_id),
+                pg_catalog.to_char(g.evidence_at at time zone 'UTC', 'YYYY-MM-DD'),
+                g.transition_no
+            )
+        end,
+        g.kind,
+        'payment:' || g.payment_id,
+        g.payment_id,
+        g.channel,
+        g.notify_at,
+        g.notify_at + g.give_up_after,
+        g.provider_account,
+        g.run_id,
+        g.change_id,
+        duebook.deciding_mode(g.mode, h.mode, g.notify_from),
+        coalesce(h.cohort_version, 0),
+        null::timestamp,
+        null::text,
+        null::text
+    from governed as g
+    left join lateral duebook.cohort_of(g.account_id, g.provider_account, g.committed_at) as h
+        on true
+    where g.notify_from is null or g.evidence_at >= g.notify_from
+    union all
+    select
+        o.account_id,
+        o.intent_id,
+        pg_catalog.concat_ws(
+            ':', 'remind', s.channel, duebook.key_part(s.schedule),
+            pg_catalog.to_char(o.nominal_on, 'YYYY-MM-DD')
+        ),
+        s.kind,
+        'schedule:' || s.schedule,
+        null,
+        s.channel,
+        coalesce(o.due_at, o.intended_local at time zone 'UTC'),
+        coalesce(o.due_at, o.intended_local at time zone 'UTC' + interval '12 hours')
+        + k.give_up_after,
+        null,
+        null,
+        null,
+        'live',
+        0,
+        o.intended_local,
+        o.zone,
+        case when o.due_at is not null then o.tzdb_version end
+    from duebook.occurrence as o
+    inner join duebook.schedule as s on o.account_id = s.account_id and o.schedule = s.schedule
+    inner join duebook.intent_kind as k on s.kind = k.kind
+    where o.intent_id is not null
+    union all
+    select
+        d.account_id,
+        null,
+        duebook.hold_expiry_key(d.hold, d.expires_at),
+        'hold_expiry',
+        'hold:' || d.hold,
+        d.payment_id,
+        'internal',
+        d.expires_at,
+        d.expires_at + interval '100 years',
+        null,
+        null,
+        null,
+        'live',
+        0,
+        null,
+        null,
+        null
+    from duebook.hold as d;
+$$;
+
+COMMENT ON FUNCTION duebook.derive_intents() IS 'The intents that follow from ledger changes, occurrences and holds, with the policies that were in force then.';
 
 CREATE TABLE duebook.batch (
     batch_id bigint NOT NULL,
@@ -3520,6 +3668,7 @@ CREATE TABLE duebook.ledger_change (
     evidence_at timestamp with time zone NOT NULL,
     transition_no integer DEFAULT 0 NOT NULL,
     committed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    is_silent boolean DEFAULT false NOT NULL,
     CONSTRAINT change_has_before_and_after_that_differ CHECK (((change_kind <> 'balance'::text) OR ((((before_status IS DISTINCT FROM after_status) OR (before_captured_minor IS DISTINCT FROM after_captured_minor)) OR (before_refunded_minor IS DISTINCT FROM after_refunded_minor)) OR (before_charged_back_minor IS DISTINCT FROM after_charged_back_minor)))),
     CONSTRAINT change_kind_is_known CHECK ((change_kind = ANY (ARRAY['balance'::text, 'missing'::text, 'cleared'::text])))
 );
@@ -3565,6 +3714,8 @@ COMMENT ON COLUMN duebook.ledger_change.evidence_at IS 'When the evidence occurr
 COMMENT ON COLUMN duebook.ledger_change.transition_no IS 'Counts missing and cleared transitions of the payment; 0 for a balance.';
 
 COMMENT ON COLUMN duebook.ledger_change.committed_at IS 'When it was written.';
+
+COMMENT ON COLUMN duebook.ledger_change.is_silent IS 'True: told to nobody, whatever kinds are enabled (a withdrawal, evidence that moved from a payment that was told).';
 
 CREATE FUNCTION duebook.promise_hold_refund(p_hold duebook.hold, p_payment_id text, p_ownership text, p_change duebook.ledger_change) RETURNS boolean
     LANGUAGE plpgsql
@@ -3908,6 +4059,108 @@ CREATE FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_u
 $$;
 
 COMMENT ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) IS 'The intents at the positions [p_from, p_upto) of a batch, in their order.';
+
+CREATE FUNCTION duebook.rebuild_intents(p_by text) RETURNS TABLE(account_id text, operation_key text, done text)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+begin
+    drop table if exists pg_temp.derived, pg_temp.remade;
+    create temporary table derived on commit drop as
+    select distinct on (d.account_id, d.operation_key) d.*
+    from duebook.derive_intents() as d
+    order by d.account_id, d.operation_key, d.change_id;
+    analyze pg_temp.derived;
+
+    create temporary table remade on commit drop as
+    select d.account_id, d.operation_key, 'made' as done, pg_catalog.to_jsonb(d) as content
+    from pg_temp.derived as d
+    left join duebook.intent as i
+        on d.account_id = i.account_id and d.operation_key = i.operation_key
+    left join duebook.outcome as o
+        on d.account_id = o.account_id and d.operation_key = o.operation_key
+    where
+        i.intent_id is null
+        and o.operation_key is null
+        and not exists (
+            select
+            from duebook.attempt as a
+            where
+                a.account_id = d.account_id
+                and not exists (
+                    select
+                    from duebook.intent as n
+                    where n.account_id = a.account_id and n.intent_id = a.intent_id
+                )
+                and not exists (
+                    select
+                    from duebook.outcome as e
+                    where e.account_id = a.account_id and e.intent_id = a.intent_id
+                )
+        )
+    union all
+    select i.account_id, i.operation_key, 'removed', pg_catalog.to_jsonb(i)
+    from duebook.intent as i
+    left join duebook.outcome as o
+        on i.account_id = o.account_id and i.operation_key = o.operation_key
+    where
+        i.change_id is not null
+        and i.operation_key not like 'resend:%'
+        and i.kind <> 'hold_refund'
+        and o.operation_key is null
+        and not exists (
+            select
+            from duebook.attempt as a
+            where a.account_id = i.account_id and a.intent_id = i.intent_id
+        )
+        and not exists (
+            select
+            from duebook.ledger_change as c
+            where
+                c.account_id = i.account_id
+                and c.change_id = i.change_id
+                and c.payment_id = i.payment_id
+        );
+
+    delete from duebook.intent as i
+    using pg_temp.remade as r
+    where
+        r.done = 'removed'
+        and i.account_id = r.account_id
+        and i.operation_key = r.operation_key;
+    insert into duebook.intent (
+        account_id, intent_id, operation_key, kind, subject, payment_id, channel, notify_at,
+        give_up_at, provider_account, run_id, change_id, ownership, cohort_version,
+        intended_local, zone, tzdb_version
+    ) overriding system value
+    select
+        d.account_id,
+        coalesce(d.intent_id, pg_catalog.nextval('duebook.intent_intent_id_seq')),
+        d.operation_key, d.kind, d.subject, d.payment_id, d.channel, d.notify_at, d.give_up_at,
+        d.provider_account, d.run_id, d.change_id,
+        case when k.sender <> 'duebook' then 'shadow' else d.ownership end,
+        d.cohort_version, d.intended_local, d.zone, d.tzdb_version
+    from pg_temp.remade as r
+    inner join pg_temp.derived as d
+        on r.account_id = d.account_id and r.operation_key = d.operation_key
+    left join duebook.sender_key as k
+        on d.account_id = k.account_id and d.operation_key = k.operation_key
+    where r.done = 'made';
+
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    select
+        p_by, 'rebuild_intent', r.account_id, r.operation_key,
+        pg_catalog.jsonb_build_object('done', r.done, 'intent', r.content)
+    from pg_temp.remade as r;
+    return query
+    select r.account_id, r.operation_key, r.done
+    from pg_temp.remade as r
+    order by r.account_id, r.operation_key;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.rebuild_intents(p_by text) IS 'Makes intents again that follow from the facts and are not there, and takes away those that follow from none. Returns them.';
 
 CREATE FUNCTION duebook.rebuild_moving(p_by text) RETURNS TABLE(account_id text, intent_id bigint, operation_key text, was text[], place text)
     LANGUAGE plpgsql
@@ -9719,8 +9972,8 @@ GRANT ALL ON FUNCTION duebook.close_incident(p_name text, p_by text) TO duebook_
 REVOKE ALL ON FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.cohort_bucket(p_cohort text, p_account_id text) TO duebook_app;
 
-REVOKE ALL ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) FROM PUBLIC;
-GRANT ALL ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text) TO duebook_app;
+REVOKE ALL ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text, p_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.cohort_of(p_account_id text, p_provider_account text, p_at timestamp with time zone) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.confirm_hold(p_account_id text, p_hold text, p_payment_id text, p_by text) TO duebook_app;
@@ -9745,6 +9998,9 @@ GRANT ALL ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_k
 
 REVOKE ALL ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.derive_intents() FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.derive_intents() TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.batch TO duebook_app;
 
@@ -9904,6 +10160,9 @@ GRANT ALL ON FUNCTION duebook.put_schedule(p_account_id text, p_schedule text, p
 
 REVOKE ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.read_batch_window(p_batch_id bigint, p_from integer, p_upto integer) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.rebuild_intents(p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.rebuild_intents(p_by text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.rebuild_moving(p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.rebuild_moving(p_by text) TO duebook_app;

@@ -128,7 +128,7 @@ def ledger_import(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import booked payments from CSV or a query; bad rows are named and kept, good ones applied."""
+    """Import booked payments from CSV or a query; bad rows are named and kept."""
     from duebook.services.imports import import_ledger
     from duebook.services.operate import from_environment, load_configuration
     from duebook.services.outside import given_rows

@@ -219,8 +219,8 @@ class ProviderAccountConfig(_Model):
     """One account at one provider.
 
     `match_on` are the entry's references by which a payment is looked for, the first that finds
-    one decides; `match_window`, how far what occurred may lie from when the payment was expected and
-    still be it. `tolerance` is by how much, in major units by currency, what was captured may
+    one decides; `match_window`, how far what occurred may lie from when the payment was expected
+    and still be it. `tolerance` is by how much, in major units by currency, what was captured may
     differ from what was expected and still match.
     """
 

@@ -1,6 +1,11 @@
 -- The cohort that decides for changes of one customer account at one provider account: the first in
--- the file's order whose newest version fits. No row: the provider account's own mode counts.
-create or replace function duebook.cohort_of(p_account_id text, p_provider_account text)
+-- the file's order whose newest version (stated before p_at) fits. No row: the provider account's
+-- own mode counts.
+create or replace function duebook.cohort_of(
+    p_account_id text,
+    p_provider_account text,
+    p_at timestamptz default 'infinity'
+)
 returns table (cohort text, cohort_version integer, mode text)
 language sql
 stable
@@ -11,10 +16,14 @@ as $$
     from duebook.cohort as c
     where
         c.mode is not null
+        and c.stated_at < p_at
         and not exists (
             select
             from duebook.cohort as n
-            where n.cohort = c.cohort and n.cohort_version > c.cohort_version
+            where
+                n.cohort = c.cohort
+                and n.cohort_version > c.cohort_version
+                and n.stated_at < p_at
         )
         and (c.provider_accounts is null or p_provider_account = any(c.provider_accounts))
         and (
@@ -46,5 +55,5 @@ as $$
     order by c.place, c.cohort
     limit 1;
 $$;
-comment on function duebook.cohort_of(text, text) is
+comment on function duebook.cohort_of(text, text, timestamptz) is
 'The cohort that decides for changes of an account at a provider account; no row: the provider account''s own mode.';

@@ -67,7 +67,7 @@ def rebuild(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make the moving tables again from the facts, where they contradict them.
+    """Make the moving tables, and intents that were never tried, again from the facts.
 
     --apply is refused while an incident is open. Exits 1 when a dry run found something to change.
     """
@@ -80,11 +80,15 @@ def rebuild(
         require_no_incident(connect, "rebuild --apply")
     document = rebuild_moving(connect, by=session.settings.operator, apply=apply)
     session.show(document, render_rebuild)
-    raise typer.Exit(1 if document["moves"] and not apply else 0)
+    has_found = document["moves"] or document["remade"]
+    raise typer.Exit(1 if has_found and not apply else 0)
 
 
 def render_rebuild(document: dict[str, Any], console: Console) -> None:
-    """How many intents go from where to where."""
+    """How many intents go from where to where, and which are made again."""
+    would = "" if document["applied"] else "would be "
+    for each in document["remade"]:
+        console.print(f"{each['intents']} intents {would}{each['done']}, such as {each['keys'][0]}")
     if not document["moves"]:
         console.print("every intent stands where its facts say: nothing to rebuild")
         return

@@ -4,7 +4,7 @@ insert into duebook.ledger_change (
     account_id, payment_id, run_id, provider_account, change_kind, before_status, after_status,
     currency, before_captured_minor, after_captured_minor, before_refunded_minor,
     after_refunded_minor, before_charged_back_minor, after_charged_back_minor, entry_id,
-    entry_version, evidence_at, transition_no
+    entry_version, evidence_at, transition_no, is_silent
 )
 select
     d.account_id,
@@ -24,6 +24,7 @@ select
     d.entry_id,
     d.entry_version,
     d.evidence_at,
-    d.transition_no
+    d.transition_no,
+    d.is_silent
 from change_draft as d
 order by d.account_id, d.payment_id, d.change_kind;
