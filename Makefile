@@ -112,6 +112,10 @@ bench-full: $(READY) ## Every case at its stated size; writes bench/results.json
 schema: $(READY) ## Write sql/schema.sql again from the migrations
 	@$(BIN)/python -m duebook.db.snapshot
 
+.PHONY: dictionary
+dictionary: $(READY) ## Write docs/data-dictionary.md again from the comments of the database
+	@$(BIN)/python -m duebook.db.dictionary
+
 .PHONY: examples
 examples: $(READY) ## Run sql/examples/*.sql on a demo database and keep their output beside them
 	@DUEBOOK_WRITE_EXAMPLES=1 $(BIN)/python -m pytest -q tests/sql/test_examples.py

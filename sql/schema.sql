@@ -1108,7 +1108,7 @@ $$;
 COMMENT ON FUNCTION duebook.create_hold(p_account_id text, p_hold text, p_expires_at timestamp with time zone, p_for interval, p_resource text, p_quantity integer, p_payment_id text, p_by text) IS 'Creates a hold with a fixed end and promises its expiry. Returns created or existed, its end and its key; other content and a full resource are refused.';
 
 CREATE FUNCTION duebook.current_ownership(p_account_id text, p_intent_id bigint, p_ownership text) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO ''
     AS $$
     select coalesce(
@@ -3119,7 +3119,7 @@ $$;
 COMMENT ON FUNCTION duebook.lock_hold_resource(p_resource text) IS 'Holds a resource until the transaction ends, and returns it; one not named before has no limit.';
 
 CREATE FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) RETURNS numeric
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
     SET search_path TO ''
     AS $$
     select
@@ -8239,6 +8239,54 @@ COMMENT ON COLUMN duebook_reports.catch_up_decisions.max_occurrences IS 'With al
 
 COMMENT ON COLUMN duebook_reports.catch_up_decisions.spread_per_minute IS 'Rate while catching up.';
 
+CREATE VIEW duebook_reports.delivery_health AS
+ SELECT ((r.finished_at AT TIME ZONE 'UTC'::text))::date AS day_utc,
+    i.channel,
+    i.kind,
+    r.result,
+    r.reason,
+    r.provider_code,
+    count(*) AS results,
+    count(DISTINCT i.intent_id) AS intents,
+    count(*) FILTER (WHERE r.is_late) AS late,
+    max(r.attempt_no) AS most_claims,
+    percentile_disc((0.5)::double precision) WITHIN GROUP (ORDER BY (r.finished_at - a.due_at)) AS median_delay,
+    percentile_disc((0.99)::double precision) WITHIN GROUP (ORDER BY (r.finished_at - a.due_at)) AS p99_delay,
+    max(r.finished_at) AS last_at
+   FROM ((duebook.attempt_result r
+     JOIN duebook.intent i ON (((r.account_id = i.account_id) AND (r.intent_id = i.intent_id))))
+     LEFT JOIN duebook.attempt a ON (((r.account_id = a.account_id) AND (r.intent_id = a.intent_id) AND (r.attempt_no = a.attempt_no))))
+  WHERE ((r.result <> 'skipped'::text) AND (i.channel <> 'internal'::text))
+  GROUP BY (((r.finished_at AT TIME ZONE 'UTC'::text))::date), i.channel, i.kind, r.result, r.reason, r.provider_code;
+
+COMMENT ON VIEW duebook_reports.delivery_health IS 'How deliveries go: tries by UTC day, channel, kind and how they went.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.day_utc IS 'UTC day on which the answer was there.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.channel IS 'Channel.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.kind IS 'Kind of notice.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.result IS 'How the tries went: sent, deferred, failed, unknown, held, expired.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.reason IS 'Why, in the gate''s words or the channel''s.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.provider_code IS 'Code of the provider''s answer.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.results IS 'How many tries went so.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.intents IS 'Of how many notices.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.late IS 'How many were told after the sender''s claim had been taken from it.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.most_claims IS 'Most claims that one of them has had.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.median_delay IS 'Median of answer less due time.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.p99_delay IS '99th percentile of answer less due time.';
+
+COMMENT ON COLUMN duebook_reports.delivery_health.last_at IS 'When the last of them was answered.';
+
 CREATE VIEW duebook_reports.discrepancies AS
  SELECT d.provider_account,
     d.account_id,
@@ -10391,6 +10439,9 @@ GRANT SELECT,INSERT ON TABLE duebook.webhook_receipt TO duebook_app;
 
 GRANT SELECT ON TABLE duebook_reports.catch_up_decisions TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.catch_up_decisions TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.delivery_health TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.delivery_health TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.discrepancies TO duebook_analyst;

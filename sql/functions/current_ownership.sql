@@ -6,6 +6,7 @@ create or replace function duebook.current_ownership(
 ) returns text
 language sql
 stable
+security definer
 set search_path = ''
 as $$
     select coalesce(

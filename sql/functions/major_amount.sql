@@ -4,6 +4,7 @@ create or replace function duebook.major_amount(
 ) returns numeric
 language sql
 stable
+security definer
 parallel safe
 set search_path = ''
 as $$

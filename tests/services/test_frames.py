@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from duebook.errors import InputError
-from duebook.services.frames import read_report, report_names
+from duebook.reports import read_report, report_names
 from tests.settlement_files import World, booked, settled
 
 # More than a float can hold: 2^53 + 1.
