@@ -2,8 +2,8 @@
 
 `read_report(url, name)` gives a pandas frame in which money stays exact: minor units are `Int64`,
 major units `decimal.Decimal`, instants `datetime64[us, UTC]`, nothing is ever a float.
-`write_report(url, name, stream, fmt)` streams a report of any size as CSV, JSON or Parquet. `url` is
-what `duebook db url` prints, or the analyst's own login.
+`write_report(url, name, stream, fmt)` streams a report of any size as CSV, JSON or Parquet. `url`
+is what `duebook db url` prints, or the analyst's own login.
 """
 
 from __future__ import annotations

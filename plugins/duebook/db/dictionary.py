@@ -23,8 +23,9 @@ from duebook.db.sql import query, sql_root
 _HEADER: Final = """\
 # Data dictionary
 
-Written by `make dictionary` from the comments of the database; the same text is in `\\d+`. Schema `duebook_reports` is for analysts:
-its columns are added and never renamed. Schema `duebook` is Duebook's own and may change with any version.
+Written by `make dictionary` from the comments of the database; the same text is in `\\d+`. Schema
+`duebook_reports` is for analysts: its columns are added and never renamed. Schema `duebook` is
+Duebook's own and may change with any version.
 """
 _ABOUT: Final = {
     "duebook_reports": "Reports (schema `duebook_reports`)",
