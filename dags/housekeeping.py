@@ -1,4 +1,4 @@
-"""Every hour: look up what is in doubt, ask a person about the rest, prove the invariants."""
+"""Every hour: look up what is in doubt, ask a person about the rest, keep house, prove."""
 
 from __future__ import annotations
 
@@ -20,19 +20,14 @@ from duebook.airflow import tasks
     max_active_runs=2,
     dagrun_timeout=timedelta(hours=2),
     tags=["duebook", "delivery"],
-    default_args={
-        "owner": "duebook",
-        "retries": 0,
-        "execution_timeout": timedelta(minutes=20),
-    },
+    default_args={"owner": "duebook", "retries": 0, "execution_timeout": timedelta(minutes=20)},
     doc_md=str(Path(__file__).with_suffix(".md")),
 )
 def housekeeping() -> None:
-    """Three tasks, and a question for each of at most ten keys that nobody could look up."""
+    """Four tasks, and a question for each of at most ten keys that nobody could look up."""
 
     @task
     def look_up() -> dict[str, int]:
-        """Ask the relay's log, or whoever else can know; returns counts."""
         tasks.refuse_replay(get_current_context()["dag_run"])
         return work.look_up_doubts()
 
@@ -63,6 +58,10 @@ def housekeeping() -> None:
         answer(account_id, operation_key, asked.output)
 
     @task
+    def keep_house() -> dict[str, int]:
+        return work.keep_house()
+
+    @task
     def check() -> dict[str, int]:
         """Count what `duebook check` finds; red when it finds anything."""
         tasks.refuse_replay(get_current_context()["dag_run"])
@@ -71,6 +70,7 @@ def housekeeping() -> None:
     questions = find_questions()
     look_up() >> questions
     question.expand_kwargs(questions)
+    keep_house()
     check()
 
 

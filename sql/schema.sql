@@ -1229,6 +1229,36 @@ $$;
 
 COMMENT ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) IS 'Mode that decides whose a change is: the cohort''s, else the provider account''s; dry_run of the latter always wins.';
 
+CREATE FUNCTION duebook.delete_webhook_bodies(p_before timestamp with time zone, p_limit integer) RETURNS integer
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$
+    with old as materialized (
+        select b.endpoint, b.event_id, b.body_sha256
+        from duebook.webhook_body as b
+        where
+            b.received_at < p_before
+            and not exists (
+                select
+                from duebook.pending_event as p
+                where p.event_id = b.event_id and p.endpoint = b.endpoint
+            )
+        limit p_limit
+    ),
+    gone as (
+        delete from duebook.webhook_body as b
+        using old as o
+        where
+            b.endpoint = o.endpoint
+            and b.event_id = o.event_id
+            and b.body_sha256 = o.body_sha256
+        returning 1
+    )
+    select pg_catalog.count(*)::integer from gone;
+$$;
+
+COMMENT ON FUNCTION duebook.delete_webhook_bodies(p_before timestamp with time zone, p_limit integer) IS 'Deletes bodies of webhooks that were received before an instant, in bounded numbers. Returns how many.';
+
 CREATE FUNCTION duebook.derive_intents() RETURNS TABLE(account_id text, intent_id bigint, operation_key text, kind text, subject text, payment_id text, channel text, notify_at timestamp with time zone, give_up_at timestamp with time zone, provider_account text, run_id bigint, change_id bigint, ownership text, cohort_version integer, intended_local timestamp without time zone, zone text, tzdb_version text)
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -1674,6 +1704,39 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) IS 'Puts just written occurrences that were due before a restore was accepted in doubt. Returns how many.';
+
+CREATE FUNCTION duebook.drop_partitions(p_before timestamp with time zone, p_is_dry_run boolean) RETURNS TABLE(partition_name text, versions bigint)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET lock_timeout TO '2s'
+    AS $_$
+begin
+    for partition_name, versions in
+        select c.relname, greatest(c.reltuples, 0)::bigint
+        from pg_catalog.pg_inherits as h
+        inner join pg_catalog.pg_class as c on h.inhrelid = c.oid
+        where
+            h.inhparent = 'duebook.settlement_entry_version'::regclass
+            and c.relname ~ '^settlement_entry_version_[0-9]{4}_[0-9]{2}$'
+            and pg_catalog.to_timestamp(
+                pg_catalog.right(c.relname, 7) || ' +00', 'YYYY_MM TZH'
+            ) + interval '1 month' <= p_before
+        order by c.relname
+    loop
+        if not p_is_dry_run then
+            begin
+                execute pg_catalog.format('drop table duebook.%I', partition_name);
+            exception
+                when lock_not_available then
+                    continue;
+            end;
+        end if;
+        return next;
+    end loop;
+end;
+$_$;
+
+COMMENT ON FUNCTION duebook.drop_partitions(p_before timestamp with time zone, p_is_dry_run boolean) IS 'Drops the monthly partitions of entry versions that end before an instant. Returns them.';
 
 CREATE TABLE duebook.hold (
     account_id text NOT NULL,
@@ -3133,6 +3196,58 @@ CREATE FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_pro
 $$;
 
 COMMENT ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) IS 'An amount in major units, exact, from minor units as this provider counts them; null for an unknown currency.';
+
+CREATE FUNCTION duebook.make_partitions(p_months integer) RETURNS TABLE(partition_name text, done text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    SET lock_timeout TO '2s'
+    AS $$
+declare
+    v_month timestamptz;
+    v_from timestamptz;
+begin
+    for v_month in
+        select m.at
+        from pg_catalog.generate_series(0, p_months) as n (months)
+        cross join lateral (
+            select
+                pg_catalog.date_trunc('month', pg_catalog.clock_timestamp(), 'UTC')
+                + pg_catalog.make_interval(months => n.months) as at
+        ) as m
+    loop
+        v_from := pg_catalog.date_trunc('month', v_month, 'UTC');
+        partition_name := pg_catalog.to_char(
+            v_from at time zone 'UTC', '"settlement_entry_version_"YYYY_MM'
+        );
+        continue when pg_catalog.to_regclass('duebook.' || partition_name) is not null;
+        begin
+            execute pg_catalog.format(
+                'create table duebook.%I (like duebook.settlement_entry_version including all)',
+                partition_name
+            );
+            execute pg_catalog.format(
+                'comment on table duebook.%I is %L', partition_name,
+                'Versions that were stored in ' || pg_catalog.to_char(v_from, 'YYYY-MM')
+                || ' (UTC).'
+            );
+            execute pg_catalog.format(
+                'alter table duebook.settlement_entry_version attach partition duebook.%I'
+                ' for values from (%L) to (%L)',
+                partition_name, v_from, v_from + interval '1 month'
+            );
+            done := 'made';
+        exception
+            when check_violation then
+                done := 'the default partition holds rows of its time';
+            when lock_not_available then
+                done := 'the table is in use';
+        end;
+        return next;
+    end loop;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.make_partitions(p_months integer) IS 'Makes the monthly partitions of entry versions from this month to some ahead. Returns what was done of each that was not there.';
 
 CREATE FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) RETURNS boolean
     LANGUAGE sql STABLE
@@ -9567,7 +9682,53 @@ CREATE VIEW duebook_reports.settlement_entries AS
     v.line_no,
     v.run_id,
     v.stored_at
-   FROM ((duebook.settlement_entry_version v
+   FROM ((( SELECT n.provider_account,
+            n.entry_id,
+            n.version,
+            n.entry_type,
+            n.provider_type,
+            n.batch_ref,
+            n.payment_ref,
+            n.provider_payment_ref,
+            n.gross_minor,
+            n.fee_minor,
+            n.net_minor,
+            n.currency,
+            n.net_currency,
+            n.entry_status,
+            n.occurred_at,
+            n.available_at,
+            n.source,
+            n.line_no,
+            n.run_id,
+            n.stored_at
+           FROM duebook.settlement_entry_version n
+        UNION ALL
+         SELECT c.provider_account,
+            c.entry_id,
+            c.version,
+            c.entry_type,
+            c.provider_type,
+            c.batch_ref,
+            c.payment_ref,
+            c.provider_payment_ref,
+            c.gross_minor,
+            c.fee_minor,
+            c.net_minor,
+            c.currency,
+            c.net_currency,
+            c.entry_status,
+            c.occurred_at,
+            c.available_at,
+            c.source,
+            c.line_no,
+            c.run_id,
+            r.started_at
+           FROM (duebook.settlement_entry c
+             LEFT JOIN duebook.reconciliation_run r ON ((c.run_id = r.run_id)))
+          WHERE (NOT (EXISTS ( SELECT
+                   FROM duebook.settlement_entry_version n
+                  WHERE ((n.provider_account = c.provider_account) AND (n.entry_id = c.entry_id) AND (n.version = c.version)))))) v
      JOIN duebook.settlement_entry e ON (((v.provider_account = e.provider_account) AND (v.entry_id = e.entry_id))))
      LEFT JOIN duebook.provider_account a ON ((v.provider_account = a.provider_account)));
 
@@ -10047,6 +10208,9 @@ GRANT ALL ON FUNCTION duebook.deal_with_discrepancy(p_provider_account text, p_k
 REVOKE ALL ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.deciding_mode(p_mode text, p_cohort_mode text, p_notify_from timestamp with time zone) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.delete_webhook_bodies(p_before timestamp with time zone, p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.delete_webhook_bodies(p_before timestamp with time zone, p_limit integer) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.derive_intents() FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.derive_intents() TO duebook_app;
 
@@ -10063,6 +10227,9 @@ GRANT ALL ON FUNCTION duebook.doubt_lost_intents(p_run_id bigint, p_provider_acc
 
 REVOKE ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.doubt_lost_occurrences(p_account_ids text[], p_schedules text[], p_nominal_ons date[]) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.drop_partitions(p_before timestamp with time zone, p_is_dry_run boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.drop_partitions(p_before timestamp with time zone, p_is_dry_run boolean) TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.hold TO duebook_app;
 
@@ -10158,6 +10325,9 @@ GRANT ALL ON FUNCTION duebook.lock_hold_resource(p_resource text) TO duebook_app
 REVOKE ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) TO duebook_app;
 GRANT ALL ON FUNCTION duebook.major_amount(p_minor bigint, p_currency character, p_provider text) TO duebook_analyst;
+
+REVOKE ALL ON FUNCTION duebook.make_partitions(p_months integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.make_partitions(p_months integer) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.may_be_claimed(p_account_id text, p_intent_id bigint, p_kind text, p_claims integer) TO duebook_app;

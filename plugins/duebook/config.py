@@ -387,6 +387,20 @@ class RoutingConfig(_Model):
         return self.default
 
 
+def _kept(kept_for: timedelta) -> timedelta:
+    # What a run of yesterday night wrote is still looked at by today's.
+    if kept_for < timedelta(days=31):
+        raise ValueError("expected a month or more (P31D)")
+    return kept_for
+
+
+class RetentionConfig(_Model):
+    """How long what may go by age is kept; what is not stated is kept for ever."""
+
+    entry_versions: Annotated[Duration, After(_kept)] | None = None
+    webhook_bodies: Annotated[Duration, After(_kept)] | None = None
+
+
 Attribute = Literal["region", "locale", "zone"]
 
 
@@ -456,6 +470,7 @@ class Config(_Model):
     quiet_hours: QuietHours | None = None
     webhooks: Mapping[Name, WebhookConfig] = Field(default_factory=dict)
     provider_events: ProviderEventsConfig = ProviderEventsConfig()
+    retention: RetentionConfig = RetentionConfig()
     cohorts: Mapping[Name, CohortConfig] = Field(default_factory=dict)
     old_senders: Mapping[Name, OldSenderConfig] = Field(default_factory=dict)
 

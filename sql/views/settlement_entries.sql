@@ -1,4 +1,5 @@
--- Every version of every settlement entry; is_current says which one counts.
+-- Every version of every settlement entry; is_current says which one counts. What counts is there
+-- also when its version went by age.
 create or replace view duebook_reports.settlement_entries as
 select
     v.provider_account,
@@ -31,7 +32,63 @@ select
     v.line_no,
     v.run_id,
     v.stored_at
-from duebook.settlement_entry_version as v
+from (
+    select
+        n.provider_account,
+        n.entry_id,
+        n.version,
+        n.entry_type,
+        n.provider_type,
+        n.batch_ref,
+        n.payment_ref,
+        n.provider_payment_ref,
+        n.gross_minor,
+        n.fee_minor,
+        n.net_minor,
+        n.currency,
+        n.net_currency,
+        n.entry_status,
+        n.occurred_at,
+        n.available_at,
+        n.source,
+        n.line_no,
+        n.run_id,
+        n.stored_at
+    from duebook.settlement_entry_version as n
+    union all
+    select
+        c.provider_account,
+        c.entry_id,
+        c.version,
+        c.entry_type,
+        c.provider_type,
+        c.batch_ref,
+        c.payment_ref,
+        c.provider_payment_ref,
+        c.gross_minor,
+        c.fee_minor,
+        c.net_minor,
+        c.currency,
+        c.net_currency,
+        c.entry_status,
+        c.occurred_at,
+        c.available_at,
+        c.source,
+        c.line_no,
+        c.run_id,
+        r.started_at
+    from duebook.settlement_entry as c
+    left join duebook.reconciliation_run as r on c.run_id = r.run_id
+    where
+        not exists (
+            select
+            from duebook.settlement_entry_version as n
+            where
+                n.provider_account = c.provider_account
+                and n.entry_id = c.entry_id
+                and n.version = c.version
+        )
+) as v
 inner join duebook.settlement_entry as e
     on v.provider_account = e.provider_account and v.entry_id = e.entry_id
 left join duebook.provider_account as a on v.provider_account = a.provider_account;

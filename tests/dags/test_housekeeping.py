@@ -70,6 +70,7 @@ class TestDag:
             "find_questions": {"question.ask", "question.answer"},
             "question.ask": {"question.answer"},
             "question.answer": set(),
+            "keep_house": set(),
             "check": set(),
         }
         schedule: Any = dag.timetable

@@ -120,6 +120,27 @@ def apply_answer(
 
 
 @one_clear_line()
+def keep_house() -> dict[str, int]:
+    """Make partitions and let go what [retention] no longer keeps; returns counts.
+
+    What could not be made is a warning, and the next hour's task.
+    """
+    from duebook.services.housekeeping import keep_house as keep
+    from duebook.services.operate import load_configuration
+
+    connect, settings = _site()
+    report = keep(connect, load_configuration(settings).retention, dry_run=False)
+    for each in report["partitions"]:
+        level = logging.INFO if each["done"] == "made" else logging.WARNING
+        log.log(level, "partition %s: %s", each["partition_name"], each["done"])
+    return {
+        "partitions": sum(each["done"] == "made" for each in report["partitions"]),
+        "dropped": len(report["dropped"]),
+        "webhook_bodies": report["webhook_bodies"],
+    }
+
+
+@one_clear_line()
 def count_violations() -> dict[str, int]:
     """Prove the invariants; a red task names those that do not hold."""
     from duebook.services.check import check

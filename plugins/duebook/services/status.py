@@ -166,6 +166,7 @@ class _Facts:
     pauses: list[DictRow]
     incident: DictRow | None
     events: DictRow
+    months_without_partition: list[str]
 
     @property
     def now(self) -> datetime:
@@ -194,6 +195,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             pauses=rows("list_pauses"),
             incident=next(iter(rows("find_open_incident")), None),
             events=rows("read_event_state")[0],
+            months_without_partition=[row["month_utc"] for row in rows("list_partition_faults")],
         )
 
 
@@ -243,6 +245,12 @@ def _needs(facts: _Facts, config: Config | None, dags: DagStates) -> Iterable[Ne
     yield from _event_needs(facts)
     yield from _sending_needs(facts)
     yield from _calendar_needs(facts)
+    if facts.months_without_partition:
+        yield Need(
+            "no partition of entry versions for "
+            f"{', '.join(facts.months_without_partition)}: they go to the default one",
+            "run `duebook housekeeping --apply`, which says why one can't be made",
+        )
 
 
 def _event_needs(facts: _Facts) -> Iterable[Need]:
