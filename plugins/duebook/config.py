@@ -224,7 +224,7 @@ class ProviderAccountConfig(_Model):
     differ from what was expected and still match.
     """
 
-    provider: Literal["stripe", "adyen", "paypal", "csv"]
+    provider: Literal["stripe", "adyen", "paypal", "gocardless", "square", "braintree", "csv"]
     mode: Literal["dry_run", "shadow", "live"]
     notify_from: Instant | None = None
     settle_within: Duration

@@ -121,6 +121,92 @@ def as_mapped(rows: Sequence[Money], day: int) -> Table:
     ]
 
 
+def as_gocardless_export(rows: Sequence[Money], day: int) -> Table:
+    header = [
+        "resources.type",
+        "gross_amount",
+        "gocardless_fees",
+        "net_amount",
+        "currency",
+        "payouts.id",
+        "payouts.arrival_date",
+        "payments.id",
+        "refunds.id",
+    ]
+    return header, [
+        [
+            "payment" if row.kind == "charge" else "refund",
+            major(row.cents),
+            major(-row.fee),
+            major(row.cents - row.fee),
+            "EUR",
+            f"PO{day}",
+            f"2026-03-{day:02}",
+            f"REF{row.number}",
+            "" if row.kind == "charge" else f"RF{row.number}",
+        ]
+        for row in rows
+    ]
+
+
+def as_gocardless_items(rows: Sequence[Money], day: int) -> Table:
+    """A fee is an item of its own."""
+    made = []
+    for row in rows:
+        kind = "payment_paid_out" if row.kind == "charge" else "refund"
+        made.append([f"{row.cents}.0", kind, f"REF{row.number}", str(day)])
+        if row.fee:
+            made.append([f"-{row.fee}.0", "gocardless_fee", f"REF{row.number}", str(day)])
+    return ["amount", "type", "payment", "day"], made
+
+
+def as_square(rows: Sequence[Money], day: int) -> Table:
+    header = ["id", "payout_id", "effective_at", "type", "gross", "fee", "net", "payment_id"]
+    return header, [
+        [
+            f"poe_{row.kind}_{row.number}",
+            f"po_{day}",
+            f"2026-03-{day:02}T10:00:00Z",
+            row.kind.upper(),
+            str(row.cents),
+            str(row.fee),
+            str(row.cents - row.fee),
+            f"REF{row.number}",
+        ]
+        for row in rows
+    ]
+
+
+def as_braintree(rows: Sequence[Money], day: int) -> Table:
+    header = [
+        "Merchant Account ID",
+        "Transaction ID",
+        "Original Transaction ID",
+        "Transaction Type",
+        "Settlement Currency",
+        "Settlement Amount",
+        "Settlement Date",
+        "Disbursement Date",
+        "Order ID",
+        "Total Fee Amount",
+    ]
+    return header, [
+        [
+            "example",
+            f"bt{row.kind}{row.number}",
+            "",
+            "sale" if row.kind == "charge" else "credit",
+            "EUR",
+            major(abs(row.cents)),
+            f"2026-03-{day:02}",
+            f"2026-03-{day + 2:02}",
+            f"REF{row.number}",
+            major(row.fee),
+        ]
+        for row in rows
+    ]
+
+
 PAYPAL_HEADER = (
     "CH,Transaction ID,Invoice ID,PayPal Reference ID,PayPal Reference ID Type,"
     "Transaction Event Code,Transaction Initiation Date,Transaction Completion Date,"
@@ -195,6 +281,50 @@ def json_text(table: Table) -> str:
     return "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows)
 
 
+def gocardless_text(table: Table) -> str:
+    """The answer of the payout, then a page of its items."""
+    header, rows = table
+    items = [dict(zip(header, row, strict=True)) for row in rows]
+    day = items[0]["day"]
+    payout = {
+        "id": f"PO{day}",
+        "amount": sum(int(item["amount"].removesuffix(".0")) for item in items),
+        "currency": "EUR",
+        "created_at": f"2026-03-0{day}T10:00:00.000Z",
+        "status": "paid",
+    }
+    for item in items:
+        del item["day"]
+    page = [{**item, "links": {"payment": item.pop("payment")}} for item in items]
+    answers = [{"payouts": payout}, {"payout_items": page, "meta": {"limit": 500}}]
+    return "".join(json.dumps(each) + "\n" for each in answers)
+
+
+def square_entries(table: Table) -> list[dict[str, Any]]:
+    header, rows = table
+    made = []
+    for row in rows:
+        entry: dict[str, Any] = {}
+        for name, cell in zip(header, row, strict=True):
+            if name in ("gross", "fee", "net"):
+                entry[f"{name}_amount_money"] = {"amount": int(cell), "currency": "EUR"}
+            elif name == "payment_id":
+                entry[f"type_{row[header.index('type')].lower()}_details"] = {name: cell}
+            else:
+                entry[name] = cell
+        made.append(entry)
+    return made
+
+
+def square_text(table: Table) -> str:
+    """One answer over many lines, as it is when somebody looked at it."""
+    return json.dumps({"payout_entries": square_entries(table), "cursor": ""}, indent=2) + "\n"
+
+
+def square_lines(table: Table) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in square_entries(table))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Form:
     """How one provider tells it."""
@@ -212,6 +342,11 @@ FORMS = {
     "mapped": Form("mapped", as_mapped, csv_text),
     "paypal": Form("paypal", as_paypal, paypal_text, fixed=1),
     "json": Form("mapped", as_mapped, json_text),
+    "gocardless": Form("gocardless", as_gocardless_items, gocardless_text),
+    "gocardless export": Form("gocardless", as_gocardless_export, csv_text),
+    "square": Form("square", as_square, square_text),
+    "square lines": Form("square", as_square, square_lines),
+    "braintree": Form("braintree", as_braintree, csv_text),
 }
 
 
@@ -311,7 +446,11 @@ def ready(world: World) -> World:
         },
         "types": {"charge": "charge", "refund": "refund"},
     }
-    world.configure(provider_accounts={"mapped": mapped})
+    others = {
+        name: {"provider": name, "mode": "dry_run", "settle_within": "P3D", "zone": "UTC"}
+        for name in ("gocardless", "square", "braintree")
+    }
+    world.configure(provider_accounts={"mapped": mapped, **others})
     accounts = sorted({form.account for form in FORMS.values()})
     world.configure(
         provider_accounts={
@@ -358,7 +497,7 @@ def state(world: World, form: Form, rows: Sequence[Money], told: Told) -> dict[s
         ),
         "totals": world.rows(
             "select entry_type, sum(gross_minor), sum(fee_minor), sum(net_minor), count(*)"
-            " from duebook.settlement_entry group by 1 order by 1"
+            " from duebook.settlement_entry where entry_type <> 'payout' group by 1 order by 1"
         ),
         "differences": world.rows(
             "select kind, subject, provider_minor, ledger_minor from duebook.discrepancy"

@@ -639,6 +639,9 @@ def _completeness(account: ProviderAccountConfig) -> str:
     if account.provider == "csv":
         is_whole = account.columns is not None and account.columns.batches_are_complete
         return "always" if is_whole else "with_payout"
+    if account.provider in ("gocardless", "square"):
+        # Their answers name what a payout pays, and it closes its batch.
+        return "with_payout"
     return "as_told"
 
 

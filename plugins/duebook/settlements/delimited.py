@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -218,10 +218,40 @@ def scan_records(
     )
 
 
+Translate = Callable[[Mapping[str, str | None]], list[str | None]]
+"""From the cells of a row by field to the cells that stand for it."""
+
+
+def scan_translated(
+    path: Path, layout: Layout, fields: Sequence[str], make: Callable[[], Translate]
+) -> ScannedFile:
+    """Look once at a table whose rows become cells of `fields`; `make` makes what translates them.
+
+    One is made for each reading, so that it may count. Raises what `scan_file` raises.
+    """
+    scanned = scan_file(path, layout)
+
+    def read(file: ScannedFile) -> Iterator[DataRow | BrokenRow]:
+        del file
+        translate = make()
+        for row in tolerant_rows(scanned):
+            if isinstance(row, BrokenRow):
+                yield row
+            else:
+                cells = dict(zip(scanned.fields, row.cells, strict=True))
+                yield DataRow(row.line_no, translate(cells))
+
+    return replace(scanned, fields=tuple(fields), is_plainly_quoted=False, read=read)
+
+
 def _first_record(stream: BinaryIO) -> tuple[int, list[str]]:
     for number in range(1, HEADER_LINES + 1):
         line = stream.readline(LONGEST_LINE)
-        cells = _split(line, ",", first=number == 1)
+        try:
+            cells = _split(line, ",", first=number == 1)
+        except csv.Error:
+            # A cell longer than any of a table, as JSON may have it.
+            cells = [line.decode("utf-8", "replace")]
         if any(cells) or not line:
             return number, cells
     return HEADER_LINES, []

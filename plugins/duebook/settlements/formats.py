@@ -15,7 +15,16 @@ from typing import Final
 
 from duebook.config import CsvColumns, ProviderAccountConfig
 from duebook.errors import ConfigurationError
-from duebook.settlements import adyen, json_lines, mapped_csv, paypal, stripe_report
+from duebook.settlements import (
+    adyen,
+    braintree,
+    gocardless,
+    json_lines,
+    mapped_csv,
+    paypal,
+    square,
+    stripe_report,
+)
 from duebook.settlements.delimited import (
     Layout,
     ScannedFile,
@@ -63,12 +72,9 @@ def formats_of(account: ProviderAccountConfig) -> tuple[Format, ...]:
 
 
 def _formats(account: ProviderAccountConfig) -> Iterator[Format]:
-    if account.provider == "adyen":
-        yield _adyen(account)
-    elif account.provider == "paypal":
-        yield _paypal(account)
-    elif account.provider == "stripe":
-        yield from _stripe(account)
+    own = _OWN.get(account.provider)
+    if own is not None:
+        yield from own(account)
     if account.columns is not None:
         yield _mapped_json(account, account.columns)
         yield _mapped(account, account.columns)
@@ -95,8 +101,8 @@ def recognise(path: Path, formats: Sequence[Format]) -> tuple[ScannedFile, Forma
     raise UnknownLayoutError(f"{path.name}: none of the known formats: {looked_for}")
 
 
-def _adyen(account: ProviderAccountConfig) -> Format:
-    return Format(
+def _adyen(account: ProviderAccountConfig) -> Iterator[Format]:
+    yield Format(
         name="Adyen settlement detail report",
         scan=partial(scan_file, layout=adyen.LAYOUT),
         fields=tuple(adyen.COLUMNS),
@@ -110,8 +116,8 @@ def _adyen(account: ProviderAccountConfig) -> Format:
     )
 
 
-def _paypal(account: ProviderAccountConfig) -> Format:
-    return _table(
+def _paypal(account: ProviderAccountConfig) -> Iterator[Format]:
+    yield _table(
         "PayPal settlement report",
         paypal.scan_report,
         paypal.COLUMNS,
@@ -136,6 +142,65 @@ def _stripe(account: ProviderAccountConfig) -> Iterator[Format]:
             types={**stripe_report.TYPES, **account.types},
             zone=zone,
         )
+
+
+def _gocardless(account: ProviderAccountConfig) -> Iterator[Format]:
+    types = {**gocardless.TYPES, **account.types}
+    yield _table(
+        "GoCardless payout items (JSON)",
+        gocardless.scan_items,
+        gocardless.COLUMNS,
+        _NO_WORDS,
+        gocardless.DIALECT,
+        types=types,
+        zone=account.zone,
+    )
+    yield _table(
+        "GoCardless payout transactions (CSV)",
+        gocardless.scan_export,
+        gocardless.EXPORT_COLUMNS,
+        _NO_WORDS,
+        gocardless.EXPORT_DIALECT,
+        types=types,
+        zone=account.zone,
+    )
+
+
+def _square(account: ProviderAccountConfig) -> Iterator[Format]:
+    yield _table(
+        "Square payout entries (JSON)",
+        square.scan_entries,
+        square.COLUMNS,
+        _NO_WORDS,
+        square.DIALECT,
+        types={**square.TYPES, **account.types},
+        zone=account.zone,
+    )
+
+
+def _braintree(account: ProviderAccountConfig) -> Iterator[Format]:
+    for fee in braintree.FEES:
+        yield _table(
+            f"Braintree transaction-level fee report ({fee})",
+            partial(braintree.scan_report, fee=fee),
+            braintree.columns_of(fee),
+            {"type": "entry_id_2"},
+            braintree.dialect_of(fee),
+            types={**braintree.TYPES, **account.types},
+            zone=account.zone,
+        )
+
+
+_OWN: Final[Mapping[str, Callable[[ProviderAccountConfig], Iterator[Format]]]] = MappingProxyType(
+    {
+        "adyen": _adyen,
+        "braintree": _braintree,
+        "gocardless": _gocardless,
+        "paypal": _paypal,
+        "square": _square,
+        "stripe": _stripe,
+    }
+)
 
 
 def _mapped_json(account: ProviderAccountConfig, columns: CsvColumns) -> Format:

@@ -197,7 +197,7 @@ def generate_adyen_settlement(
         digits=digits,
     )
     path = folder / f"settlement_detail_report_batch_{batch_number}.csv"
-    rows = _write_rows(path, ADYEN_COLUMNS, batch.rows())
+    rows = write_rows(path, ADYEN_COLUMNS, batch.rows())
     ledger_path = folder / f"ledger_batch_{batch_number}.csv"
     contacts_path = folder / f"contacts_{account_prefix}.csv"
     ledger_rows = write_ledger(
@@ -239,10 +239,10 @@ class _AdyenBatch:
     net_by_type: dict[str, int] = field(default_factory=dict)
 
     def draw(self, number: int, purpose: int) -> int:
-        return _mix(self.seed * 1_000_003 + self.number, number * 8 + purpose)
+        return mix(self.seed * 1_000_003 + self.number, number * 8 + purpose)
 
     def amount(self, number: int) -> int:
-        return _amount(self.draw(number, 0), self.digits)
+        return drawn_amount(self.draw(number, 0), self.digits)
 
     def reference(self, number: int) -> str:
         return f"ORDER-{self.number}-{number:08d}"
@@ -356,7 +356,7 @@ class _AdyenBatch:
 
     def _major(self, minor: int) -> str:
         """Nothing for what is not positive: a debit and a credit are never both filled."""
-        return _major_text(minor, exponent(self.currency, "adyen")) if minor > 0 else ""
+        return major_text(minor, exponent(self.currency, "adyen")) if minor > 0 else ""
 
     def _local(self, number: int) -> datetime:
         # After 04:00 no zone of the payments is in a gap or an overlap.
@@ -404,7 +404,7 @@ def write_ledger(
             expected = expected_at if number < breaks.missing_at_provider else late
             yield _ledger_row(told, expected, provider_account, money_of)
 
-    return _write_rows(path, LEDGER_COLUMNS, rows())
+    return write_rows(path, LEDGER_COLUMNS, rows())
 
 
 def _with_break(payment: BookedPayment, kind: str | None) -> Iterator[BookedPayment]:
@@ -427,7 +427,7 @@ def _ledger_row(
         payment.account_id,
         payment.payment_id,
         payment.reference,
-        _major_text(payment.amount_minor, exponent(payment.currency, money_of)),
+        major_text(payment.amount_minor, exponent(payment.currency, money_of)),
         payment.currency,
         payment.status,
         f"{expected_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
@@ -444,7 +444,7 @@ def write_contacts(path: Path, accounts: int, account_prefix: str) -> int:
             account_id = f"{account_prefix}-{number:05d}"
             yield account_id, "email", f"{account_id}@payers.example", zone, locale, region
 
-    return _write_rows(path, CONTACT_COLUMNS, rows())
+    return write_rows(path, CONTACT_COLUMNS, rows())
 
 
 def generate_csv_settlement(
@@ -470,19 +470,19 @@ def generate_csv_settlement(
         stamp, stamped = "", -1
         for number in range(rows):
             is_changed = number * changed // rows != (number + 1) * changed // rows
-            gross = _amount(_mix(seed, number), 7) + (10_000 if is_changed else 0)
+            gross = drawn_amount(mix(seed, number), 7) + (10_000 if is_changed else 0)
             fee = gross * 14 // 1000 + 25
             if number // 1000 != stamped:
                 stamped = number // 1000
                 stamp = f"{start + timedelta(seconds=stamped):%Y-%m-%dT%H:%M:%SZ}"
             yield (
                 f"E{number:010d},sale,B{number // rows_per_batch:06d},R{number:010d},"
-                f"{_major_text(gross, digits)},{_major_text(fee, digits)},"
-                f"{_major_text(gross - fee, digits)},{currency},{stamp},settled\n"
+                f"{major_text(gross, digits)},{major_text(fee, digits)},"
+                f"{major_text(gross - fee, digits)},{currency},{stamp},settled\n"
             )
 
     header = ",".join(CSV_SETTLEMENT_COLUMNS.values())
-    _write_lines(path, chain([f"{header}\n"], lines()))
+    write_lines(path, chain([f"{header}\n"], lines()))
     return CsvSettlement(path=path, rows=rows, changed=changed)
 
 
@@ -500,11 +500,11 @@ def generate_csv_ledger(
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (
         f"account-{number % accounts:06d},P{number:010d},R{number:010d},"
-        f"{_major_text(_amount(_mix(seed, number), 7), digits)},{currency},settled,"
+        f"{major_text(drawn_amount(mix(seed, number), 7), digits)},{currency},settled,"
         f"2026-03-02T00:00:00Z,{provider_account}\n"
         for number in range(rows)
     )
-    _write_lines(path, chain([",".join(LEDGER_COLUMNS) + "\n"], lines))
+    write_lines(path, chain([",".join(LEDGER_COLUMNS) + "\n"], lines))
     return rows
 
 
@@ -576,7 +576,7 @@ def generate_stripe_plan(
         PlannedCharge(
             account_id=f"{account_prefix}-{number % accounts:05d}",
             payment_id=f"stripe-{seed}-{number:08d}",
-            amount_minor=_amount(_mix(seed, number * 8), digits),
+            amount_minor=drawn_amount(mix(seed, number * 8), digits),
             currency=currency,
             is_disputed=number < disputes,
         )
@@ -590,7 +590,7 @@ def generate_stripe_plan(
             for number, charge in enumerate(refunded)
         ),
         payouts=tuple(
-            PlannedPayout(_amount(_mix(seed, number * 8 + 1), digits), currency)
+            PlannedPayout(drawn_amount(mix(seed, number * 8 + 1), digits), currency)
             for number in range(payouts)
         ),
         accounts=accounts,
@@ -725,7 +725,7 @@ def _refuse_too_many(breaks: Breaks, payments: int) -> None:
         raise InputError(f"{payments} payments are too few for the breaks that are wanted")
 
 
-def _mix(seed: int, number: int) -> int:
+def mix(seed: int, number: int) -> int:
     """A well mixed 64-bit number (SplitMix64): any row can be drawn without the ones before."""
     value = (seed * 0xD1342543DE82EF95 + (number + 1) * 0x9E3779B97F4A7C15) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -733,21 +733,23 @@ def _mix(seed: int, number: int) -> int:
     return value ^ (value >> 31)
 
 
-def _amount(drawn: int, digits: int) -> int:
+def drawn_amount(drawn: int, digits: int) -> int:
     """An amount of that many digits that no round number is."""
     lowest: int = 10 ** (digits - 1)
     amount = lowest + drawn % (9 * lowest)
     return amount - amount % 10 + 1 + (drawn >> 40) % 9
 
 
-def _major_text(minor: int, digits: int) -> str:
+def major_text(minor: int, digits: int) -> str:
+    """Minor units as a decimal amount with so many decimals."""
     # The fast way for what nearly every row has; the exact same text.
     if digits == 2 and minor >= 0:
         return f"{minor // 100}.{minor % 100:02d}"
     return format(to_major(minor, digits), "f")
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
+    """Write a CSV file of these columns; rows written."""
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -758,7 +760,8 @@ def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
     return count
 
 
-def _write_lines(path: Path, lines: Iterator[str]) -> None:
+def write_lines(path: Path, lines: Iterator[str]) -> None:
+    """Write these lines, each with its end, in chunks."""
     with path.open("w", encoding="utf-8", newline="") as file:
         chunk: list[str] = []
         for line in lines:
