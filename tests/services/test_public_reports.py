@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.services.test_metamorphic import PAYPAL_HEADER, csv_text, paypal_text
 from tests.settlement_files import World, adyen_row, booked, plain, settled
+from tests.settlement_forms import PAYPAL_HEADER, csv_text, paypal_text
 
 
 def as_of(day: int, month: int = 3) -> datetime:

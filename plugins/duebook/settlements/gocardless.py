@@ -14,6 +14,7 @@ https://support.gocardless.com/hc/en-us/articles/17144251867548-Payout-breakdown
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,7 @@ from duebook.settlements.delimited import (
 from duebook.settlements.json_answers import (
     Json,
     members,
+    no_answer,
     read_answers,
     scan_answers,
     text_at,
@@ -173,7 +175,7 @@ def read_items(file: ScannedFile) -> Iterator[DataRow | BrokenRow]:
         items = _items(found)
         if found is None or not (items or "payout_items" in found or "payouts" in found):
             number += 1
-            yield BrokenRow(number, answer.text, answer.text[:200], "no such answer", WHAT)
+            yield no_answer(number, answer, WHAT)
             continue
         payouts = [_payout(each) for each in members(found, "payouts")]
         if payouts:
@@ -213,7 +215,7 @@ def _payout_row(number: int, payout: _Payout) -> DataRow:
 
 
 def _item_row(number: int, item: Json, payout: _Payout | None) -> DataRow | BrokenRow:
-    raw = str(dict(item))
+    raw = json.dumps(item, ensure_ascii=False)
     if payout is None:
         reason = "an item whose payout is not named before it"
         return BrokenRow(number, raw, raw[:200], reason, WHAT)

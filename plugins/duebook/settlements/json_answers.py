@@ -28,6 +28,8 @@ from duebook.settlements.delimited import (
 Json = Mapping[str, Any]
 LONGEST_ANSWER: Final = 64 << 20
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_KEPT: Final = 4000
+"""So much of an answer that can't be read is kept; a whole one may have megabytes."""
 _GOES_ON: Final = ("{", "[", ",", ":")
 
 
@@ -108,6 +110,12 @@ def _depth(line: str) -> int:
     bare = _STRING.sub("", line)
     opened = bare.count("{") + bare.count("[")
     return opened - bare.count("}") - bare.count("]")
+
+
+def no_answer(number: int, answer: Answer, what: str) -> BrokenRow:
+    """The row that stands for an answer which has nothing that is looked for."""
+    reason = "no JSON object" if answer.value is None else "another answer"
+    return BrokenRow(number, answer.text[:_KEPT], answer.text[:200], reason, what)
 
 
 def members(answer: Json, name: str) -> list[Json]:

@@ -16,9 +16,11 @@ from duebook.settlements.delimited import (
     BrokenRow,
     DataRow,
     ScannedFile,
+    UnknownLayoutError,
     read_lines,
     scan_records,
 )
+from duebook.settlements.json_answers import text_at
 
 WHAT: Final = "JSON lines, one object a line"
 
@@ -26,10 +28,17 @@ WHAT: Final = "JSON lines, one object a line"
 def scan_lines(path: Path, columns: Mapping[str, str]) -> ScannedFile:
     """Look at a file once; `columns` is field to path.
 
-    Raises UnknownLayoutError for a file whose first line is no JSON object, InputError for one
-    that can't be read as a whole.
+    Raises UnknownLayoutError for a file whose first line is no JSON object or has none of the
+    columns, InputError for one that can't be read as a whole.
     """
-    return scan_records(path, WHAT, tuple(columns), _is_object, partial(read_rows, columns=columns))
+    file = scan_records(path, WHAT, tuple(columns), _is_object, partial(read_rows, columns=columns))
+    first = next(read_rows(file, columns=columns), None)
+    if isinstance(first, DataRow) and not any(first.cells):
+        raise UnknownLayoutError(
+            f"{path.name}, line {first.line_no}: has none of the columns that duebook.toml maps; "
+            f"expected {WHAT}"
+        )
+    return file
 
 
 def _is_object(cells: Sequence[str]) -> bool:
@@ -66,6 +75,4 @@ def _cell(found: Mapping[str, Any], path: Sequence[str]) -> str | None:
             value = value[whole]
             break
         value = value.get(name)
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text_at(value)

@@ -21,6 +21,7 @@ from duebook.settlements.delimited import BrokenRow, DataRow, ScannedFile
 from duebook.settlements.json_answers import (
     Json,
     members,
+    no_answer,
     read_answers,
     scan_answers,
     text_at,
@@ -119,7 +120,7 @@ def read_entries(file: ScannedFile) -> Iterator[DataRow | BrokenRow]:
         rows += [_entry_row(each) for each in _entries(found)]
         if not rows and not {"payout_entries", "payouts"} & found.keys():
             number += 1
-            yield BrokenRow(number, answer.text, answer.text[:200], "no such answer", WHAT)
+            yield no_answer(number, answer, WHAT)
         for cells in rows:
             number += 1
             yield DataRow(number, cells)
