@@ -11,6 +11,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any, get_args
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from duebook.config import ProviderAccountConfig
@@ -186,6 +188,8 @@ class Case:
     amount: str
     named: str = ""
     is_json: bool = False
+    is_binary: bool = False
+    as_bytes: Callable[[str], bytes] = str.encode
     fixed: int = 0
 
     def edit(self, text: str, column: str, value: str) -> tuple[str, int]:
@@ -220,6 +224,15 @@ def stripe_local(folder: Path) -> str:
 
 def adyen(folder: Path) -> str:
     return generate_adyen_settlement(7, 30, 1, folder, refund_every=7).path.read_text()
+
+
+def parquet_of(text: str) -> bytes:
+    """The same table, all of it text."""
+    header, *rows = table_of(text)
+    columns = {name: [row[at] or None for row in rows] for at, name in enumerate(header)}
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({n: pa.array(c, pa.string()) for n, c in columns.items()}), buffer)
+    return buffer.getvalue()
 
 
 def rows_of(text: str) -> Iterator[dict[str, str]]:
@@ -286,6 +299,15 @@ CASES = {
         "Transaction Type",
         "Settlement Amount",
     ),
+    "Parquet by the columns that duebook.toml maps": Case(
+        MAPPED,
+        told(as_mapped, csv_text),
+        lambda text: sum_mapped(rows_of(text)),
+        "what",
+        "in",
+        as_bytes=parquet_of,
+        is_binary=True,
+    ),
     "JSON lines by the columns that duebook.toml maps": Case(
         MAPPED,
         told(as_mapped, json_text),
@@ -323,9 +345,9 @@ def test_every_format_has_its_case() -> None:
     assert FORMATS.keys() == CASES.keys()
 
 
-def write(folder: Path, text: str) -> Path:
+def write(folder: Path, text: str, as_bytes: Callable[[str], bytes] = str.encode) -> Path:
     path = folder / "told.txt"
-    path.write_bytes(text.encode())
+    path.write_bytes(as_bytes(text))
     return path
 
 
@@ -347,11 +369,11 @@ def cells(path: Path, reader: Format) -> list[dict[str, str | None]]:
 
 @cases
 def test_it_recognises_its_own_file_and_no_other_s(name: str, tmp_path: Path) -> None:
-    path = write(tmp_path, CASES[name].text(tmp_path))
+    path = write(tmp_path, CASES[name].text(tmp_path), CASES[name].as_bytes)
     assert recognise(path, list(FORMATS.values()))[1].name == name
     for other, reader in FORMATS.items():
         if other != name:
-            with pytest.raises(UnknownLayoutError):
+            with pytest.raises(InputError if CASES[name].is_binary else UnknownLayoutError):
                 reader.scan(path)
 
 
@@ -371,7 +393,9 @@ def test_what_is_no_settlement_is_refused_whole(name: str, garbage: str, tmp_pat
 def test_told_otherwise_it_says_the_same(name: str, way: str, tmp_path: Path) -> None:
     case, reader = CASES[name], FORMATS[name]
     text = case.text(tmp_path)
-    plainly = cells(write(tmp_path, text), reader)
+    if case.is_binary and way != "columns":
+        pytest.skip("it has no lines")
+    plainly = cells(write(tmp_path, text, case.as_bytes), reader)
     otherwise = {
         "byte order mark": f"\ufeff{text}",
         "line ends": text.replace("\n", "\r\n"),
@@ -379,7 +403,7 @@ def test_told_otherwise_it_says_the_same(name: str, way: str, tmp_path: Path) ->
         "blank lines": f"\n{text}\n\n",
     }[way]
     assert otherwise != text
-    made = cells(write(tmp_path, otherwise), reader)
+    made = cells(write(tmp_path, otherwise, case.as_bytes), reader)
     assert made == plainly
     assert len(made) >= len(MONEY) or len(made) >= 30
 
@@ -391,7 +415,7 @@ def world(database_url: str, tmp_path: Path) -> World:
 
 def reconcile(world: World, case: Case, text: str) -> Any:
     world.configure(provider_accounts={"told": case.account})
-    return world.reconcile(write(world.folder, text), account="told")
+    return world.reconcile(write(world.folder, text, case.as_bytes), account="told")
 
 
 @cases
@@ -426,6 +450,7 @@ def test_an_unknown_type_is_kept_and_a_bad_amount_set_aside(name: str, world: Wo
     assert (report.entries_new, report.quarantined) == (rows, 0)
 
     bad, line = case.edit(text, case.amount, BAD)
+    line -= case.is_binary  # Rows without a header above them.
     report = reconcile(world, case, bad)
     assert report.quarantined == 1
     aside = world.rows(

@@ -173,6 +173,18 @@ def scan_file(path: Path, layout: Layout) -> ScannedFile:
     )
 
 
+def starts_with(path: Path, magic: bytes) -> bool:
+    """Whether the first bytes of a file are these.
+
+    Raises InputError when it can't be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(magic)) == magic
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or 'not readable'}") from None
+
+
 def scan_records(
     path: Path,
     what: str,
@@ -263,7 +275,7 @@ def read_records(file: ScannedFile) -> Iterator[tuple[int, str, Sequence[str] | 
         if stream.read(len(_BOM)) != _BOM:
             stream.seek(0)
         yield from _records(stream, file)
-        _require_unchanged(stream, file)
+        require_unchanged(stream, file)
 
 
 def read_lines(file: ScannedFile) -> Iterator[tuple[int, str]]:
@@ -272,7 +284,7 @@ def read_lines(file: ScannedFile) -> Iterator[tuple[int, str]]:
         for line_no, line in enumerate(stream, start=1):
             text = line.removeprefix(_BOM) if line_no == 1 else line
             yield line_no, text.decode("utf-8").rstrip("\r\n")
-        _require_unchanged(stream, file)
+        require_unchanged(stream, file)
 
 
 def _stray_quote(delimiter: str) -> re.Pattern[bytes]:
@@ -387,10 +399,11 @@ def raw_chunks(file: ScannedFile) -> Iterator[bytes]:
         while left > 0 and (chunk := stream.read(min(CHUNK_BYTES, left))):
             yield chunk
             left -= len(chunk)
-        _require_unchanged(stream, file)
+        require_unchanged(stream, file)
 
 
-def _require_unchanged(stream: BinaryIO, file: ScannedFile) -> None:
+def require_unchanged(stream: BinaryIO, file: ScannedFile) -> None:
+    """Raise InputError when the file is not as it was when it was looked at."""
     status = os.fstat(stream.fileno())
     if (status.st_size, status.st_mtime_ns) != (file.size, file.modified_ns):
         raise InputError(
@@ -419,7 +432,7 @@ def tolerant_rows(file: ScannedFile) -> Iterator[DataRow | BrokenRow]:
                 )
             else:
                 yield DataRow(line_no, [cell or None for cell in cells])
-        _require_unchanged(stream, file)
+        require_unchanged(stream, file)
 
 
 def _records(

@@ -30,6 +30,7 @@ from duebook.settlements.delimited import (
     ScannedFile,
     UnknownLayoutError,
     scan_file,
+    starts_with,
 )
 
 _NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -59,7 +60,7 @@ class Format:
 
 
 def formats_of(account: ProviderAccountConfig) -> tuple[Format, ...]:
-    """The kinds of file that this account may bring, the provider's own before the mapped one.
+    """The kinds of file that this account may bring, the provider's own before mapped text.
 
     Raises ConfigurationError when it has none.
     """
@@ -72,6 +73,9 @@ def formats_of(account: ProviderAccountConfig) -> tuple[Format, ...]:
 
 
 def _formats(account: ProviderAccountConfig) -> Iterator[Format]:
+    if account.columns is not None and account.columns.header:
+        # First, since it is known by its first bytes and no text to the others.
+        yield _mapped_parquet(account, account.columns)
     own = _OWN.get(account.provider)
     if own is not None:
         yield from own(account)
@@ -91,7 +95,7 @@ def recognise(path: Path, formats: Sequence[Format]) -> tuple[ScannedFile, Forma
             return each.scan(path), each
         except UnknownLayoutError as fault:
             faults.append(fault)
-    if len(faults) == 1 or formats[0].dialect is formats[-1].dialect:
+    if all(each.dialect is formats[-1].dialect for each in formats):
         # One mapping: what it lacks in a table says more than that it is no JSON.
         raise faults[-1]
     looked_for = "; ".join(
@@ -201,6 +205,29 @@ _OWN: Final[Mapping[str, Callable[[ProviderAccountConfig], Iterator[Format]]]] =
         "stripe": _stripe,
     }
 )
+
+
+def _mapped_parquet(account: ProviderAccountConfig, columns: CsvColumns) -> Format:
+    read, same_as = mapped_csv.make_layout(columns.by_field(), columns.delimiter)
+    return _table(
+        "Parquet by the columns that duebook.toml maps",
+        partial(_scan_parquet, columns=read.columns, decimal=columns.decimal),
+        columns.by_field(),
+        same_as,
+        columns,
+        types=account.types,
+        statuses=account.statuses,
+        zone=account.zone,
+    )
+
+
+def _scan_parquet(path: Path, columns: Mapping[str, str], decimal: str) -> ScannedFile:
+    if not starts_with(path, b"PAR1"):
+        raise UnknownLayoutError(f"{path.name}: is no Parquet; expected {mapped_csv.WHAT}")
+    # Only now: importing Arrow takes 0.4 s, which no other command should wait for.
+    from duebook.settlements.parquet import scan_parquet
+
+    return scan_parquet(path, columns, decimal)
 
 
 def _mapped_json(account: ProviderAccountConfig, columns: CsvColumns) -> Format:

@@ -29,6 +29,7 @@ FIELDS: Final = (
     "status",
 )
 
+WHAT: Final = "the columns that duebook.toml maps"
 STAGE: Final = "stage_csv"
 REJECT: Final = "reject_csv"
 BODY: Final = "create_csv_body"
@@ -54,5 +55,4 @@ def make_layout(
         else:
             first[key] = field
     read = {field: columns[field] for field in first.values()}
-    what = "the columns that duebook.toml maps"
-    return Layout(what, read, frozenset(read), delimiter, has_header), same_as
+    return Layout(WHAT, read, frozenset(read), delimiter, has_header), same_as
