@@ -3716,16 +3716,33 @@ $$;
 COMMENT ON FUNCTION duebook.plain_date(p_text text, p_order text) IS 'A date as a file writes it, year first; the order is iso, day_first or month_first.';
 
 CREATE FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
-    AS $$
-    select
-        pg_catalog.replace(
-            case when p_thousands = '' then p_text else pg_catalog.replace(p_text, p_thousands, '') end,
-            p_decimal,
-            '.'
+    AS $_$
+declare
+    v_number text;
+    v_grouped text := '';
+begin
+    if pg_catalog.translate(p_text, '0123456789-', '') in ('', p_decimal) then
+        return pg_catalog.replace(p_text, p_decimal, '.');
+    end if;
+    v_number := p_text;
+    if p_thousands <> '' then
+        v_number := pg_catalog.replace(p_text, p_thousands, '');
+        v_grouped := pg_catalog.format(
+            '|[1-9][0-9]{0,2}([%1$s][0-9]{2,3})*[%1$s][0-9]{3}', p_thousands
         );
-$$;
+    end if;
+    v_number := pg_catalog.replace(v_number, p_decimal, '.');
+    if
+        v_number ~ '^-?([0-9]+\.?[0-9]*|\.[0-9]+)$'
+        and p_text !~ pg_catalog.format('^-?([0-9]+%s)?([%s][0-9]*)?$', v_grouped, p_decimal)
+    then
+        return pg_catalog.concat(p_text, ' where ', p_decimal, ' parts decimals');
+    end if;
+    return v_number;
+end;
+$_$;
 
 COMMENT ON FUNCTION duebook.plain_number(p_text text, p_decimal text, p_thousands text) IS 'A number as a file writes it, rewritten with a point and without thousands separators.';
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import sqlite3
@@ -418,3 +419,26 @@ def test_a_real_settlement_report_closes_and_changes_nothing_twice(
     assert [batch["difference_minor"] for batch in first["batches"]] == [0]
     assert (again["entries_new"], again["entries_changed"], again["intents"]) == (0, 0, 0)
     assert again["entries_unchanged"] == 228
+
+
+def test_a_mapping_is_checked_before_anything_is_taken(
+    duebook_cli: DuebookCli, files: Path
+) -> None:
+    head = (files / "settlement.csv").read_text().splitlines()[0]
+    row = (files / "settlement.csv").read_text().splitlines()[1]
+    check = ("mapping", "check", "settlement.csv", "--account", "paypal", "--json")
+    seen = answer(duebook_cli.in_process(*check), 0)
+    assert isinstance(seen, dict)
+    assert seen["is_mapped"]
+    assert seen["proved_by"]["line"] == 2
+    assert duebook_cli.in_process(*check[:-1]).stdout.count("\n") > 3
+    cells = dict(zip(head.split(","), next(csv.reader([row])), strict=True))
+    with (files / "settlement.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(cells))
+        writer.writeheader()
+        writer.writerow({**cells, "Gross": "10,58", "Fee": "", "Net": ""})
+    said = refusal(duebook_cli.in_process(*check), 2)
+    assert said.startswith("settlement.csv, line 2, column 'Gross': '10,58' is no number with")
+    assert '10.58 EUR with decimal = ","' in said
+    unknown = ("mapping", "check", "settlement.csv", "--account", "nobody", "--json")
+    assert "duebook.toml has" in refusal(duebook_cli.in_process(*unknown), 2)

@@ -30,6 +30,7 @@ from duebook.commands import (
     holds,
     housekeeping,
     incidents,
+    mappings,
     pauses,
     reports,
     restores,
@@ -69,6 +70,7 @@ for area in (
     incidents,
     discrepancies,
     settlements,
+    mappings,
     delivery,
     reports,
     restores,
@@ -109,10 +111,12 @@ def apply(
     """Write provider accounts, kinds, channels and policies of duebook.toml to the database."""
     from duebook.config import load_config
     from duebook.services.apply import apply_config
+    from duebook.services.mapping import check_samples
     from duebook.services.restore import require_witness
 
     session = open_session(as_json)
     config = load_config(file or session.settings.config_file)
+    check_samples(config.provider_accounts)
     connect = session.connect()
     require_witness(connect, config, session.settings.witness_location)
     report = apply_config(connect, config, by=session.settings.operator)

@@ -22,6 +22,7 @@ from duebook.config import ProviderAccountConfig, zone_names
 from duebook.db.connect import describe
 from duebook.db.sql import query
 from duebook.errors import ConfigurationError, InputError
+from duebook.services.mapping import require_possible
 from duebook.services.raw_rows import copy_file, create_raw_rows, enter_source
 from duebook.settlements import adyen
 from duebook.settlements.base import ApiSource, Cursor, FileCheck, Pull, SubjectSource
@@ -92,7 +93,8 @@ def stage_files(
 ) -> Staged:
     """Lay down every file that was not taken before.
 
-    All of them are looked at first. Raises InputError when one can't be read as a whole.
+    All of them are looked at first. Raises InputError when one can't be read as a whole,
+    RefusedError when the mapping can't be right for one.
     """
     formats = formats_of(account)
     recognised = [recognise(path, formats) for path in paths]
@@ -111,6 +113,8 @@ def stage_files(
     if not new:
         return Staged(known=taken)
     reader = _the_one_format([(f, r) for f, r in recognised if f.sha256 in new])
+    for file in new.values():
+        require_possible(file, reader, account)
     _prepare_reader(connection, account, reader)
     for number, file in enumerate(new.values(), start=1):
         progress("files", number - 1, len(new))

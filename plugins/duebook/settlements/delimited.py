@@ -57,7 +57,7 @@ class ScannedFile:
     False when a quote stands inside an unquoted cell, which readers understand differently.
     `has_controls`: a control character or a lone carriage return stands somewhere. `read` reads a
     file that is not one row a line under one header; `checks` is filled by then with what such a
-    file says about itself.
+    file says about itself. `typed` are fields whose values are numbers in the file, not text.
     """
 
     path: Path
@@ -74,6 +74,7 @@ class ScannedFile:
     has_controls: bool
     fields: tuple[str, ...]
     read: Callable[[ScannedFile], Iterator[DataRow | BrokenRow]] | None = None
+    typed: frozenset[str] = frozenset()
     checks: list[FileCheck] = field(default_factory=list, compare=False)
 
 

@@ -74,6 +74,9 @@ def scan_parquet(path: Path, columns: Mapping[str, str], decimal: str) -> Scanne
         has_controls=True,
         fields=tuple(columns),
         read=partial(_read, columns=found, decimal=decimal),
+        typed=frozenset(
+            field for field, each in zip(columns, found, strict=True) if _is_number(each.type)
+        ),
     )
 
 
@@ -119,6 +122,10 @@ def _readable(name: str, column: str, found: _Column) -> _Column:
             f"{name}: column {column!r} is {str(kind)[:60]}; expected text, a number or a date"
         )
     return found
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))
 
 
 _READABLE: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
