@@ -16,6 +16,7 @@ from rich.console import Console
 
 from bench import report
 from bench.cases.diff_1m import Diff
+from bench.cases.diff_scale import DiffAgain, DiffGrowth, DiffLarge
 from bench.cases.drain_200k import Drain
 from bench.environment import describe_machine, describe_server
 from bench.harness import Bench, Case, Reporter, Row
@@ -29,7 +30,7 @@ _ROUNDS = 3
 
 def cases() -> dict[str, Case]:
     """Every case by its name, in the order of running."""
-    known: tuple[Case, ...] = (Diff(), Drain())
+    known: tuple[Case, ...] = (Diff(), DiffAgain(), DiffGrowth(), DiffLarge(), Drain())
     return {case.name: case for case in known}
 
 

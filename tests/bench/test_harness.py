@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bench import report
 from bench.cases.diff_1m import Diff
+from bench.cases.diff_scale import DiffAgain, DiffGrowth, DiffLarge
 from bench.cases.drain_200k import Drain
 from bench.harness import Bench, Figures, Goal, Metric, Reporter, Row, rows_of
 from bench.processes import BenchError, environment, run_group, run_measured
@@ -44,6 +45,27 @@ def test_a_diff_finds_what_changed_and_so_do_its_peers(bench: Bench) -> None:
     memory = [row for row in rows if row.unit == "MB" and row.peer is None]
     assert [row.goal for row in memory] == ["ours < 200"]
     assert 20 < memory[0].ours < 200
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(600)
+def test_the_larger_diffs_find_what_changed_beside_a_plain_copy(bench: Bench) -> None:
+    bench.is_full, bench.scale = True, 0.0004
+    large = {row.peer: row for row in DiffLarge().run(bench) if row.unit == "s"}
+    assert set(large) == {"pandas", "polars", "duckdb", "copy"}
+    assert large["copy"].goal == "ratio >= 0.769"
+    growth = DiffGrowth().run(bench)
+    assert [row.metric for row in growth] == [
+        "seconds a million rows, at 1,000,000 beside 100,000",
+        "seconds a million rows, at 10,000,000 beside 100,000",
+    ]
+    assert {row.peer for row in growth} == {"at the smallest"}
+
+
+def test_a_file_that_says_nothing_new_changes_nothing(bench: Bench) -> None:
+    again = {row.peer: row for row in DiffAgain().run(bench)}
+    assert set(again) == {"polars", "copy"}
+    assert again["copy"].goal == "ratio >= 0.833"
 
 
 def test_a_drain_ends_every_promise_once_and_so_do_its_peers(bench: Bench) -> None:
