@@ -49,6 +49,7 @@ from duebook.instants import parse_instant
 from duebook.logs import configure_logs
 from duebook.session import AsJson, OverConnection, RowsOfQuery, open_session
 from duebook.settings import Settings
+from duebook.settlements.stores import FileStore
 
 app = typer.Typer(
     name="duebook",
@@ -90,6 +91,13 @@ def airflow_probe(settings: Settings) -> Callable[[], Mapping[str, bool]] | None
     from duebook.airflow.local import paused_dags
 
     return paused_dags(settings)
+
+
+def object_store(url: str) -> FileStore:
+    """The object store at a URL; Airflow is imported only for one."""
+    from duebook.airflow.object_store import open_object_store
+
+    return open_object_store(url)
 
 
 @app.command()
@@ -195,6 +203,7 @@ def reconcile(
             as_of=parse_instant(as_of, "--as-of"),
             dry_run=dry_run,
             progress=advance,
+            stores=object_store,
         )
     session.show(report.to_json(), "reconcile")
     raise typer.Exit(report.exit_code)
@@ -259,7 +268,10 @@ def doctor(as_json: AsJson = False) -> None:
 
     session = open_session(as_json)
     report = examine(
-        session.connection_factory(), session.settings, airflow_probe(session.settings)
+        session.connection_factory(),
+        session.settings,
+        airflow_probe(session.settings),
+        object_store,
     )
     session.show(report, "doctor")
     raise typer.Exit(report["exit_code"])

@@ -92,6 +92,12 @@ def zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+def _folder(value: Any) -> Any:
+    # As a path, the two slashes of a URL would become one.
+    return Path(value) if isinstance(value, str) and "://" not in value else value
+
+
+Folder = Annotated[Path | str, BeforeValidator(_folder)]
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 Zone = Annotated[str, After(_known_zone)]
 Instant = Annotated[datetime, After(_aware)]
@@ -218,10 +224,11 @@ class ExpectConfig(_Model):
 class ProviderAccountConfig(_Model):
     """One account at one provider.
 
-    `match_on` are the entry's references by which a payment is looked for, the first that finds
-    one decides; `match_window`, how far what occurred may lie from when the payment was expected
-    and still be it. `tolerance` is by how much, in major units by currency, what was captured may
-    differ from what was expected and still match.
+    `folder` is where its files arrive: a path, or the URL of an object store
+    (`s3://connection@bucket/prefix`). `match_on` are the entry's references by which a payment is
+    looked for, the first that finds one decides; `match_window`, how far what occurred may lie from
+    when the payment was expected and still be it. `tolerance` is by how much, in major units by
+    currency, what was captured may differ from what was expected and still match.
     """
 
     provider: Literal["stripe", "adyen", "paypal", "gocardless", "square", "braintree", "csv"]
@@ -231,7 +238,7 @@ class ProviderAccountConfig(_Model):
     zone: Zone
     look_back: Duration = timedelta(minutes=10)
     connection: str | None = None
-    folder: Path | None = None
+    folder: Folder | None = None
     pattern: str = "*.csv"
     reference: Annotated[str, Field(pattern=r"^(charge|payment_intent|metadata\.[^.]{1,40})$")] = (
         "charge"

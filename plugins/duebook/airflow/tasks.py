@@ -71,6 +71,7 @@ def reconcile_account(account: str, params: Mapping[str, Any], run_id: str) -> d
     `run_id` is written down as who asked, and decides nothing.
     """
     from duebook.airflow.hooks import connect_from_hook, find_connection
+    from duebook.airflow.object_store import open_object_store
     from duebook.instants import parse_instant
     from duebook.services import operate
     from duebook.settings import load_settings
@@ -85,6 +86,7 @@ def reconcile_account(account: str, params: Mapping[str, Any], run_id: str) -> d
         dry_run=bool(params["dry_run"]),
         triggered_by=f"airflow:{run_id}",
         connections=find_connection,
+        stores=open_object_store,
     )
     counts = {"provider_account": account, **count_reconciliation(report.to_json())}
     log.info("reconciled %s: %s", account, json.dumps(counts))

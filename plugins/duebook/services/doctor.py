@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import os
 import shutil
 import zoneinfo
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,6 +35,7 @@ from duebook.services.zones import (
     newest_tzdb,
     older_tzdb,
 )
+from duebook.settlements.stores import StoreFactory, open_store
 
 if TYPE_CHECKING:
     from duebook.channels.base import Channel
@@ -71,7 +70,7 @@ class Probes:
     `environment` is the name that senders here run under. `connection` looks a connection id up
     (None: not defined; ConfigurationError: not readable). `channel` makes a channel by its name.
     `airflow` asks which DAGs are paused. `home` is where a local stack keeps its files, `witness`
-    where the witness is. `clock` is this machine's.
+    where the witness is, `stores` makes object stores. `clock` is this machine's.
     """
 
     environment: str
@@ -80,6 +79,7 @@ class Probes:
     airflow: AirflowProbe | None = None
     home: Path | None = None
     witness: str | None = None
+    stores: StoreFactory | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # noqa: TID251 (it is examined)
 
 
@@ -92,7 +92,7 @@ def doctor(connect: Connect, config: Config, probes: Probes) -> list[Finding]:
     findings += _channels(config, probes)
     findings += _look_ups(config)
     findings += _dags(probes)
-    findings += _folders(config)
+    findings += _folders(config, probes)
     findings += _disk(probes)
     return findings
 
@@ -531,29 +531,19 @@ def _dags(probes: Probes) -> Iterable[Finding]:
         yield Finding("DAGs", True, f"{len(states.paused)} known, none paused")
 
 
-def _folders(config: Config) -> Iterable[Finding]:
+def _folders(config: Config, probes: Probes) -> Iterable[Finding]:
     for name, account in config.provider_accounts.items():
         if account.folder is None:
             continue
         label = f"folder of {name}"
         remedy = f"make it, readable for this user, or correct [provider_accounts.{name}]"
-        if not account.folder.is_dir():
-            yield Finding(label, False, f"{account.folder} is not there", remedy)
-        elif not _is_readable(account.folder):
-            yield Finding(label, False, f"{account.folder} is not readable", remedy)
+        try:
+            found = open_store(account.folder, probes.stores).names(account.pattern)
+        except DuebookError as error:
+            yield Finding(label, False, str(error), remedy)
         else:
-            count = sum(1 for _ in account.folder.glob(account.pattern))
-            yield Finding(label, True, f"{account.folder}, {count} files like {account.pattern}")
-
-
-def _is_readable(folder: Path) -> bool:
-    try:
-        scan: AbstractContextManager[Any] = os.scandir(folder)
-        with scan as entries:
-            next(iter(entries), None)
-    except OSError:
-        return False
-    return os.access(folder, os.R_OK | os.X_OK)
+            told = f"{account.folder}, {len(found)} files like {account.pattern}"
+            yield Finding(label, True, told)
 
 
 def _disk(probes: Probes) -> Iterable[Finding]:

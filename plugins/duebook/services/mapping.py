@@ -284,7 +284,9 @@ def check_samples(accounts: Mapping[str, ProviderAccountConfig]) -> None:
 
 
 def _newest(account: ProviderAccountConfig) -> Path | None:
-    if account.folder is None or not account.folder.is_dir():
+    folder = account.folder
+    if not isinstance(folder, Path) or not folder.is_dir():
+        # What is elsewhere is looked at when it is taken.
         return None
-    files = [path for path in account.folder.glob(account.pattern) if path.is_file()]
+    files = [path for path in folder.glob(account.pattern) if path.is_file()]
     return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)

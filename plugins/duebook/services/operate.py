@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duebook.services.sweep import SweepReport
     from duebook.settings import Settings
     from duebook.settlements.base import ApiSource
+    from duebook.settlements.stores import StoreFactory
 
 ConnectionLookup = Callable[[str], ConnectionSpec | None]
 
@@ -91,6 +92,7 @@ def reconcile_account(
     triggered_by: str | None = None,
     connections: ConnectionLookup = from_environment,
     progress: Progress | None = None,
+    stores: StoreFactory | None = None,
 ) -> ReconcileReport:
     """Reconcile one provider account of duebook.toml; see `duebook.services.reconcile`."""
     from duebook.services.reconcile import ReconcileRequest, reconcile
@@ -112,6 +114,7 @@ def reconcile_account(
         config,
         lambda name, block: make_api_source(name, block, connections),
         progress,
+        stores,
     )
 
 
@@ -325,7 +328,10 @@ def current_status(
 
 
 def examine(
-    connect: Connect, settings: Settings, airflow: Callable[[], Mapping[str, bool]] | None = None
+    connect: Connect,
+    settings: Settings,
+    airflow: Callable[[], Mapping[str, bool]] | None = None,
+    stores: StoreFactory | None = None,
 ) -> dict[str, Any]:
     """The document of `duebook doctor --json`."""
     from duebook.services.doctor import Probes, doctor, report
@@ -338,5 +344,6 @@ def examine(
         airflow=airflow,
         home=settings.home if settings.database_url is None else None,
         witness=settings.witness_location,
+        stores=stores,
     )
     return report(doctor(connect, config, probes))

@@ -8,7 +8,8 @@ sql/queries/reconcile; this module is their order and what they count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -36,6 +37,7 @@ from duebook.services.staging import (
     stage_subjects,
 )
 from duebook.settlements.base import ApiSource
+from duebook.settlements.stores import StoreFactory, files_of
 
 log = structlog.get_logger(__name__)
 
@@ -184,8 +186,11 @@ def reconcile(
     config: Config,
     source_factory: SourceFactory,
     progress: Progress | None = None,
+    stores: StoreFactory | None = None,
 ) -> ReconcileReport:
     """Compare one provider account with the ledger, as of one instant.
+
+    `stores` makes the store of a folder that is a URL.
 
     Raises InputError (a file that can't be read as a whole, an unknown account), RefusedError (an
     as-of older than the last full run's), UnavailableError (provider or database away); nothing
@@ -193,7 +198,8 @@ def reconcile(
     """
     try:
         with connect() as connection:
-            return _Run(connection, request, config, source_factory, progress or _silent).execute()
+            run = _Run(connection, request, config, source_factory, progress or _silent, stores)
+            return run.execute()
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
         raise UnavailableError(
             f"another run or import holds what a run of {request.account} needs; nothing was "
@@ -237,8 +243,10 @@ class _Run:
         config: Config,
         source_factory: SourceFactory,
         progress: Progress,
+        stores: StoreFactory | None,
     ) -> None:
         self._connection = connection
+        self._stores = stores
         self._request = request
         self._config = config
         self._source_factory = source_factory
@@ -314,10 +322,24 @@ class _Run:
         if account.provider in _API_PROVIDERS and not self._request.files:
             source = self._source_factory(name, account)
             return stage_api(self._connection, name, account, source, now, self._progress)
-        paths = self._request.files or _files_of_folder(name, account)
-        if not paths:
-            return Staged()
-        return stage_files(self._connection, name, account, paths, self._progress)
+        with self._files(name, account) as paths:
+            if not paths:
+                return Staged()
+            return stage_files(self._connection, name, account, paths, self._progress)
+
+    @contextmanager
+    def _files(self, name: str, account: ProviderAccountConfig) -> Iterator[Sequence[Path]]:
+        """The files that were asked for, else those of the account's folder, while it lasts."""
+        if self._request.files:
+            yield self._request.files
+            return
+        with ExitStack() as stack:
+            try:
+                lent = files_of(account.folder, account.pattern, self._stores)
+                paths = stack.enter_context(lent)
+            except UnavailableError as error:
+                raise UnavailableError(f"provider account {name}: {error}") from error
+            yield paths
 
     def _apply(self) -> ReconcileReport:
         self._lock()
@@ -643,12 +665,3 @@ def _completeness(account: ProviderAccountConfig) -> str:
         # Their answers name what a payout pays, and it closes its batch.
         return "with_payout"
     return "as_told"
-
-
-def _files_of_folder(name: str, account: ProviderAccountConfig) -> tuple[Path, ...]:
-    """The files of the account's folder, by name; none when no folder is configured."""
-    if account.folder is None:
-        return ()
-    if not account.folder.is_dir():
-        raise UnavailableError(f"provider account {name}: its folder {account.folder} is not there")
-    return tuple(sorted(path for path in account.folder.glob(account.pattern) if path.is_file()))
