@@ -3508,6 +3508,62 @@ $$;
 
 COMMENT ON FUNCTION duebook.name_fault(p_text text) IS 'What is wrong with a text as an identifier that others gave; null: nothing.';
 
+CREATE FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_sender text;
+    v_data jsonb;
+    v_fault text;
+begin
+    select s.sender into v_sender
+    from duebook.old_sender as s
+    where s.endpoint = p_endpoint;
+    if not found then
+        return false;
+    end if;
+    begin
+        v_data := pg_catalog.convert_from(p_body, 'UTF8')::jsonb -> 'data';
+        insert into duebook.observed_send (
+            sender, source, external_id, account_id, operation_key, kind, channel, payment_id,
+            sent_at
+        )
+        values (
+            v_sender, 'webhook', p_event_id, v_data ->> 'account_id',
+            v_data ->> 'operation_key',
+            coalesce(v_data ->> 'kind', duebook.key_kind(v_data ->> 'operation_key')),
+            coalesce(
+                v_data ->> 'channel',
+                pg_catalog.split_part(v_data ->> 'operation_key', ':', 2)
+            ),
+            v_data ->> 'payment_id',
+            -- PostgreSQL takes yesterday, and other words, for instants.
+            case
+                when
+                    duebook.is_time(v_data ->> 'sent_at')
+                    and duebook.has_offset(v_data ->> 'sent_at')
+                    then (v_data ->> 'sent_at')::timestamptz
+            end
+        )
+        on conflict (sender, external_id) do nothing;
+    exception
+        when data_exception or integrity_constraint_violation then
+            get stacked diagnostics v_fault = returned_sqlstate;
+            insert into duebook.audit_event (actor, action, subject, detail)
+            values (
+                'receiver', 'send_not_readable', v_sender,
+                pg_catalog.jsonb_build_object(
+                    'endpoint', p_endpoint, 'event_id', p_event_id, 'sqlstate', v_fault
+                )
+            );
+    end;
+    return true;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) IS 'Records the send that an old sender tells by a webhook. Returns whether the endpoint is an old sender''s.';
+
 CREATE FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -4704,6 +4760,9 @@ begin
     if found then
         insert into duebook.webhook_body (endpoint, event_id, body_sha256, headers, body)
         values (p_endpoint, p_event_id, v_digest, p_headers, p_body);
+        if duebook.observe_webhook(p_endpoint, p_event_id, p_body) then
+            return 'stored';
+        end if;
         -- Two endpoints may tell one event: it is read once for its provider account.
         insert into duebook.pending_event (provider_account, event_id, endpoint)
         select p_provider_account, p_event_id, p_endpoint
@@ -7325,6 +7384,7 @@ CREATE TABLE duebook.old_sender (
     asks boolean NOT NULL,
     same_within interval NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    endpoint text,
     CONSTRAINT same_within_is_not_negative CHECK ((same_within >= '00:00:00'::interval)),
     CONSTRAINT sender_is_valid CHECK (((sender ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'::text) AND (sender <> 'duebook'::text)))
 );
@@ -7338,6 +7398,8 @@ COMMENT ON COLUMN duebook.old_sender.asks IS 'Whether it asks (ask_to_send) befo
 COMMENT ON COLUMN duebook.old_sender.same_within IS 'Sends of both within this count as the same time; beyond, as earlier or later.';
 
 COMMENT ON COLUMN duebook.old_sender.updated_at IS 'When it was last changed.';
+
+COMMENT ON COLUMN duebook.old_sender.endpoint IS 'Webhook endpoint whose events are its sends; null: it tells none that way.';
 
 CREATE TABLE duebook.outcome (
     account_id text NOT NULL,
@@ -10360,6 +10422,9 @@ GRANT ALL ON FUNCTION duebook.move_key(p_account_id text, p_operation_key text, 
 
 REVOKE ALL ON FUNCTION duebook.name_fault(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.name_fault(p_text text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.open_incident(p_name text, p_reason text, p_oldest_due_band interval, p_pauses_sweep boolean, p_by text) TO duebook_app;

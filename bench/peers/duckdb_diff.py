@@ -20,7 +20,7 @@ def diff(path: str, entries_csv: io.BytesIO, books_csv: io.BytesIO) -> Differenc
     database.register("books", _table(books_csv))
     database.read_csv(path).create_view("settlement_file")
     database.execute(statement("duckdb_read_file"))
-    changed = database.execute(statement("duckdb_find_changed")).to_arrow_table()
+    changed: pa.Table = database.execute(statement("duckdb_find_changed")).to_arrow_table()
     counted = database.execute(statement("duckdb_count_matched")).fetchone()
     assert counted is not None, "a count returns one row"
     text = io.BytesIO()

@@ -458,11 +458,12 @@ class OldSenderConfig(_Model):
     """A system that tells the same customers while Duebook is rolled out.
 
     `asks`: whether it calls ask_to_send before it sends. `same_within`: sends of both that are not
-    further apart count as the same time.
+    further apart count as the same time. `webhook`: the endpoint whose events are its sends.
     """
 
     asks: bool
     same_within: Duration = timedelta(days=1)
+    webhook: Name | None = None
 
 
 class Config(_Model):
@@ -480,6 +481,13 @@ class Config(_Model):
     retention: RetentionConfig = RetentionConfig()
     cohorts: Mapping[Name, CohortConfig] = Field(default_factory=dict)
     old_senders: Mapping[Name, OldSenderConfig] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _observes_what_is_there(self) -> Self:
+        for name, sender in self.old_senders.items():
+            if sender.webhook is not None and sender.webhook not in self.webhooks:
+                raise ValueError(f"old_senders.{name}.webhook: expected one of [webhooks]")
+        return self
 
 
 def load_config(path: Path | None = None) -> Config:

@@ -32,6 +32,9 @@ begin
     if found then
         insert into duebook.webhook_body (endpoint, event_id, body_sha256, headers, body)
         values (p_endpoint, p_event_id, v_digest, p_headers, p_body);
+        if duebook.observe_webhook(p_endpoint, p_event_id, p_body) then
+            return 'stored';
+        end if;
         -- Two endpoints may tell one event: it is read once for its provider account.
         insert into duebook.pending_event (provider_account, event_id, endpoint)
         select p_provider_account, p_event_id, p_endpoint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -481,6 +482,36 @@ def test_what_an_old_sender_reports_is_recorded_once(world: World) -> None:
         world.value(statement, key(2))
     with pytest.raises(psycopg.Error, match="unknown old sender nobody"):
         world.value(statement.replace("legacy", "nobody"), key(1))
+
+
+def test_a_send_that_is_told_by_a_webhook_is_recorded_with_its_receipt(world: World) -> None:
+    settle(world, 1, 2)
+    world.configure(old_senders={"legacy": {"asks": True, "webhook": "stripe"}})
+    told = {"account_id": "a1", "sent_at": "2026-11-30T02:00:00Z", "operation_key": key(1)}
+    by_payment = {**told, "account_id": "a2", "payment_id": "pay2", "kind": "payment_settled"}
+    del by_payment["operation_key"]
+    call = "select duebook.record_receipt('stripe', %s, 'adyen', 'standard', '{}', %s::bytea)"
+    bodies = {
+        "1": {"type": "sent", "data": told},
+        "2": {"type": "sent", "data": by_payment},
+        "3": {"type": "sent", "data": {**told, "sent_at": "yesterday"}},
+        "4": {"type": "ping"},
+    }
+    for event, body in bodies.items():
+        content = json.dumps(body).encode()
+        assert [world.value(call, event, content) for _ in range(2)] == ["stored", "duplicate"]
+    rows = world.rows("select external_id, source from duebook.observed_send order by 1")
+    assert [(row["external_id"], row["source"]) for row in rows] == [
+        ("1", "webhook"),
+        ("2", "webhook"),
+    ]
+    assert {"a1", "a2"} <= set(verdicts(world))
+    audited = "select detail ->> 'event_id' as id from duebook.audit_event"
+    audited += " where action = 'send_not_readable' order by 1"
+    assert [row["id"] for row in world.rows(audited)] == ["3", "4"]
+    assert world.rows("select 1 from duebook.pending_event") == [], "nothing to read again"
+    with pytest.raises(ConfigurationError, match=r"old_senders\.legacy\.webhook: expected one of"):
+        world.configure(old_senders={"legacy": {"asks": True, "webhook": "nowhere"}})
 
 
 def test_the_story_says_who_tells(world: World) -> None:

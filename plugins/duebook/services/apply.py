@@ -119,6 +119,7 @@ def _put_old_sender(
         "sender": name,
         "asks": sender.asks,
         "same_within": sender.same_within,
+        "endpoint": sender.webhook,
     }
     row = connection.execute(query("put_old_sender"), values).fetchone()
     return None if row is None else str(row[0])

@@ -7,14 +7,18 @@ with before as (
 ),
 
 written as (
-    insert into duebook.old_sender as s (sender, asks, same_within)
-    values (:sender, :asks, :same_within::interval)
+    insert into duebook.old_sender as s (sender, asks, same_within, endpoint)
+    values (:sender, :asks, :same_within::interval, :endpoint)
     on conflict (sender) do update
         set
             asks = excluded.asks,
             same_within = excluded.same_within,
+            endpoint = excluded.endpoint,
             updated_at = clock_timestamp()
-        where (s.asks, s.same_within) is distinct from (excluded.asks, excluded.same_within)
+        where
+        (s.asks, s.same_within, s.endpoint)
+        is distinct from
+        (excluded.asks, excluded.same_within, excluded.endpoint)
     returning to_jsonb(s) - 'updated_at' as stated
 )
 
