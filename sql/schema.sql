@@ -6794,6 +6794,35 @@ COMMENT ON COLUMN duebook.due.claims IS 'Claims so far, sends or not.';
 
 COMMENT ON COLUMN duebook.due.safe_retry_until IS 'Set when an earlier try may have been accepted: until when the channel recognises its repeat.';
 
+CREATE TABLE duebook.entry_allocation (
+    provider_account text NOT NULL,
+    entry_id text NOT NULL,
+    account_id text NOT NULL,
+    payment_id text NOT NULL,
+    gross_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    net_minor bigint NOT NULL,
+    run_id bigint NOT NULL
+);
+
+COMMENT ON TABLE duebook.entry_allocation IS 'The shares of an entry that pays several booked payments at once: in proportion to what each expects, and together the whole entry.';
+
+COMMENT ON COLUMN duebook.entry_allocation.provider_account IS 'Provider account of the entry.';
+
+COMMENT ON COLUMN duebook.entry_allocation.entry_id IS 'Entry; its reference is the group''s.';
+
+COMMENT ON COLUMN duebook.entry_allocation.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.entry_allocation.payment_id IS 'Booked payment of the group.';
+
+COMMENT ON COLUMN duebook.entry_allocation.gross_minor IS 'Its share of the gross, minor units of the entry''s currency.';
+
+COMMENT ON COLUMN duebook.entry_allocation.fee_minor IS 'Its share of the fee, minor units of the entry''s net currency.';
+
+COMMENT ON COLUMN duebook.entry_allocation.net_minor IS 'Its share of the net, minor units of the entry''s net currency.';
+
+COMMENT ON COLUMN duebook.entry_allocation.run_id IS 'Run that shared it.';
+
 CREATE TABLE duebook.environment (
     only_row boolean DEFAULT true NOT NULL,
     name text NOT NULL,
@@ -7260,7 +7289,9 @@ CREATE TABLE duebook.ledger_payment (
     booked_version integer DEFAULT 1 NOT NULL,
     imported_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     imported_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    group_reference text,
     CONSTRAINT account_id_is_valid CHECK (((char_length(account_id) >= 1) AND (char_length(account_id) <= 200))),
+    CONSTRAINT group_reference_is_valid CHECK (((char_length(group_reference) >= 1) AND (char_length(group_reference) <= 200))),
     CONSTRAINT payment_id_is_valid CHECK (((char_length(payment_id) >= 1) AND (char_length(payment_id) <= 200))),
     CONSTRAINT reference_is_valid CHECK (((char_length(reference) >= 1) AND (char_length(reference) <= 200)))
 );
@@ -7290,6 +7321,8 @@ COMMENT ON COLUMN duebook.ledger_payment.booked_version IS 'Counts changes by im
 COMMENT ON COLUMN duebook.ledger_payment.imported_at IS 'When it was last changed by an import.';
 
 COMMENT ON COLUMN duebook.ledger_payment.imported_xid IS 'Transaction of that import: a run finds by it what it has not seen, in whatever order imports commit.';
+
+COMMENT ON COLUMN duebook.ledger_payment.group_reference IS 'What is paid together with others in one go, such as an order of several invoices: an entry with this reference is shared among them; null: nothing.';
 
 CREATE TABLE duebook.observed_send (
     observed_send_id bigint NOT NULL,
@@ -8744,6 +8777,58 @@ COMMENT ON COLUMN duebook_reports.due_health.paused_until IS 'Until when the cha
 
 COMMENT ON COLUMN duebook_reports.due_health.read_at IS 'Database clock of this row.';
 
+CREATE VIEW duebook_reports.entry_allocations AS
+ SELECT s.provider_account,
+    s.entry_id,
+    s.account_id,
+    s.payment_id,
+    e.payment_ref AS group_reference,
+    e.entry_type,
+    s.gross_minor,
+    s.fee_minor,
+    s.net_minor,
+    e.currency,
+    e.net_currency,
+    duebook.major_amount(s.gross_minor, e.currency, a.provider) AS gross,
+    duebook.major_amount(s.fee_minor, e.net_currency, a.provider) AS fee,
+    duebook.major_amount(s.net_minor, e.net_currency, a.provider) AS net,
+    s.run_id
+   FROM ((duebook.entry_allocation s
+     JOIN duebook.settlement_entry e ON (((s.provider_account = e.provider_account) AND (s.entry_id = e.entry_id))))
+     LEFT JOIN duebook.provider_account a ON ((s.provider_account = a.provider_account)));
+
+COMMENT ON VIEW duebook_reports.entry_allocations IS 'The shares of entries that pay several booked payments at once; together they are the entry.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.provider_account IS 'Account it belongs to.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.entry_id IS 'Entry that is shared.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.payment_id IS 'Booked payment that has the share.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.group_reference IS 'Reference of the group, as the entry carries it.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.entry_type IS 'Type of the entry.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.gross_minor IS 'Share of the gross, minor units of currency.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.fee_minor IS 'Share of the fee, minor units of net_currency.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.net_minor IS 'Share of the net, minor units of net_currency.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.currency IS 'Gross currency.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.net_currency IS 'Currency of fee and net.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.gross IS 'Share of the gross in major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.fee IS 'Share of the fee in major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.net IS 'Share of the net in major units, exact.';
+
+COMMENT ON COLUMN duebook_reports.entry_allocations.run_id IS 'Run that shared it.';
+
 CREATE VIEW duebook_reports.freshness AS
  SELECT a.provider_account,
     a.provider,
@@ -9978,6 +10063,9 @@ ALTER TABLE ONLY duebook.discrepancy
 ALTER TABLE ONLY duebook.due
     ADD CONSTRAINT due_pkey PRIMARY KEY (account_id, intent_id);
 
+ALTER TABLE ONLY duebook.entry_allocation
+    ADD CONSTRAINT entry_allocation_pkey PRIMARY KEY (provider_account, entry_id, account_id, payment_id);
+
 ALTER TABLE ONLY duebook.environment
     ADD CONSTRAINT environment_pkey PRIMARY KEY (only_row);
 
@@ -10141,6 +10229,8 @@ CREATE INDEX due_by_account ON duebook.due USING btree (channel, account_id, due
 
 CREATE INDEX due_by_time ON duebook.due USING btree (channel, due_at, intent_id) WHERE (suspicions < 2);
 
+CREATE INDEX entry_allocation_by_payment ON duebook.entry_allocation USING btree (account_id, payment_id);
+
 CREATE INDEX forced_match_to_apply ON duebook.forced_match USING btree (provider_account) WHERE (applied_run_id IS NULL);
 
 CREATE INDEX held_by_retest ON duebook.held USING btree (retest_at, account_id, intent_id);
@@ -10160,6 +10250,8 @@ CREATE INDEX intent_by_subject ON duebook.intent USING btree (account_id, subjec
 CREATE INDEX ledger_change_by_payment ON duebook.ledger_change USING btree (account_id, payment_id, change_id);
 
 CREATE INDEX ledger_change_by_run ON duebook.ledger_change USING btree (run_id);
+
+CREATE INDEX ledger_payment_by_group ON duebook.ledger_payment USING btree (group_reference) WHERE (group_reference IS NOT NULL);
 
 CREATE INDEX ledger_payment_by_import ON duebook.ledger_payment USING btree (imported_xid);
 
@@ -10585,6 +10677,8 @@ GRANT USAGE ON SEQUENCE duebook.discrepancy_event_event_id_seq TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.due TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.entry_allocation TO duebook_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.environment TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.event_effect TO duebook_app;
@@ -10703,6 +10797,9 @@ GRANT SELECT ON TABLE duebook_reports.discrepancy_ageing TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.due_health TO duebook_analyst;
+
+GRANT SELECT ON TABLE duebook_reports.entry_allocations TO duebook_app;
+GRANT SELECT ON TABLE duebook_reports.entry_allocations TO duebook_analyst;
 
 GRANT SELECT ON TABLE duebook_reports.freshness TO duebook_app;
 GRANT SELECT ON TABLE duebook_reports.freshness TO duebook_analyst;

@@ -37,8 +37,11 @@ _LEDGER_COLUMNS: Final = (
     "expected_at",
     "provider_account",
     "void",
+    "group_reference",
 )
-_LEDGER_OPTIONAL: Final = frozenset({"amount_minor", "amount", "provider_account", "void"})
+_LEDGER_OPTIONAL: Final = frozenset(
+    {"amount_minor", "amount", "provider_account", "void", "group_reference"}
+)
 _CONTACT_COLUMNS: Final = ("account_id", "channel", "address", "zone", "locale", "region")
 _CONTACT_OPTIONAL: Final = frozenset({"locale", "region"})
 _SEND_COLUMNS: Final = (
@@ -116,9 +119,9 @@ def import_ledger(
     all). What a provider settles from then on is not missing in them yet.
 
     Columns: account_id, payment_id, reference, amount_minor or amount (major units, exact),
-    currency, status, expected_at (UTC without an offset), optionally provider_account and void; a
-    payment that names no provider account is routed. Raises InputError when the file can't be read
-    as a whole, UnavailableError when the database is away.
+    currency, status, expected_at (UTC without an offset), optionally provider_account, void and
+    group_reference; a payment that names no provider account is routed. Raises InputError when the
+    file can't be read as a whole, UnavailableError when the database is away.
     """
     columns = {name: name for name in _LEDGER_COLUMNS}
     what = (
@@ -211,6 +214,7 @@ def _import_ledger(
     values = {
         "has_provider_account": "provider_account" in file.fields,
         "has_void": "void" in file.fields,
+        "has_group_reference": "group_reference" in file.fields,
     }
     with connection.transaction():
         _quarantine(connection, "ledger", file)

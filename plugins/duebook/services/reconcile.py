@@ -60,6 +60,7 @@ _RUN_TABLES: Final = (
     "create_position_after",
     "create_position_new",
     "create_gained_evidence",
+    "create_allocation_new",
     "create_moved_entry",
     "create_change_draft",
     "create_finding",
@@ -254,6 +255,7 @@ class _Run:
         self._counts = _Counts()
         self._staged = Staged()
         self._withdrawn: Mapping[str, Any] | None = None
+        self._has_allocations = False
         self._values: dict[str, Any] = {
             "provider_account": request.account,
             "is_full": request.scope == "full",
@@ -486,17 +488,34 @@ class _Run:
         if self._counts.changed:
             self._do("update_entries")
         self._do("update_claims")
+        self._share_entries()
         if self._staged.is_api:
             self._do("refresh_source_order")
         if self._counts.new > _MANY_ROWS:
             self._analyze("duebook.settlement_entry")
 
+    def _share_entries(self) -> None:
+        """Entries that pay a group of booked payments at once."""
+        shared = self._do("share_group_entries")
+        has_before = self._one("has_allocations")["has_allocations"]
+        if has_before:
+            shared += self._do("find_gone_allocations")
+            self._do("delete_allocations")
+        if shared:
+            self._do("write_allocations")
+            self._analyze("allocation_new")
+        self._has_allocations = bool(shared or has_before)
+
     def _apply_positions(self) -> None:
         affected = self._do("find_affected_payments")
+        if self._has_allocations:
+            affected += self._do("find_allocated_payments")
         self._analyze("affected_payment")
         self._do("lock_payments")
         self._do("read_positions_before")
         self._do("sum_positions")
+        if self._has_allocations:
+            self._do("add_allocated_positions")
         self._analyze("position_new", "position_before")
         self._do("delete_positions")
         self._do("write_positions")
@@ -504,6 +523,8 @@ class _Run:
             self._analyze("duebook.settled_position")
         self._do("read_positions_after")
         self._do("find_gained_evidence")
+        if self._has_allocations:
+            self._do("gain_allocated_evidence")
         self._do("find_moved_entries")
         self._analyze("position_after", "gained_evidence", "moved_entry")
         self._do("audit_reassignments")

@@ -1,8 +1,26 @@
 -- name: list_story_entries
 -- Every version of every settlement entry that the payments claim, with where it was read.
+with claimed as (
+    select
+        o.provider_account,
+        o.entry_id,
+        o.account_id,
+        o.payment_id
+    from duebook.settlement_entry as o
+    where o.account_id = :account_id and o.payment_id = any(:payment_ids::text[])
+    union all
+    select
+        s.provider_account,
+        s.entry_id,
+        s.account_id,
+        s.payment_id
+    from duebook.entry_allocation as s
+    where s.account_id = :account_id and s.payment_id = any(:payment_ids::text[])
+)
+
 select
-    e.account_id,
-    e.payment_id,
+    c.account_id,
+    c.payment_id,
     v.provider_account,
     a.provider,
     v.entry_id,
@@ -25,9 +43,9 @@ select
     v.line_no,
     v.run_id,
     v.stored_at
-from duebook.settlement_entry as e
+from claimed as c
+inner join duebook.settlement_entry as e using (provider_account, entry_id)
 inner join duebook.settlement_entry_version as v using (provider_account, entry_id)
 inner join duebook.provider_account as a using (provider_account)
-where e.account_id = :account_id and e.payment_id = any(:payment_ids::text[])
 order by v.stored_at, v.source_order, v.entry_id, v.version
 limit :row_limit::bigint;

@@ -16,6 +16,7 @@ select
     k.provider_account,
     (r.provider_account is null or k.provider_account is not null) as is_account_known,
     lower(r.void) as void,
+    r.group_reference,
     coalesce(x.exponent, o.exponent) as exponent,
     coalesce(x.factor, o.factor) as factor
 from (

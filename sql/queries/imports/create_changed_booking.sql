@@ -11,5 +11,7 @@ create temporary table changed_booking (
     provider_account text,
     is_void boolean not null,
     is_new boolean not null,
-    old_reference text
+    old_reference text,
+    group_reference text,
+    old_group_reference text
 );

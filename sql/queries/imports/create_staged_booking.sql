@@ -11,5 +11,6 @@ create temporary table staged_booking (
     expected_at timestamptz,
     provider_account text,
     is_void boolean,
+    group_reference text,
     is_suspect boolean not null
 );

@@ -87,6 +87,13 @@ cross join lateral (
                     then 'neither true nor false'
             end,
             'true or false'
+        ),
+        (
+            11, 'group_reference', w.group_reference,
+            case
+                when w.group_reference is not null then duebook.name_fault(w.group_reference)
+            end,
+            '1 to 200 printable characters, or nothing'
         )
     ) as v (position, column_name, value, reason, expected)
     where v.reason is not null

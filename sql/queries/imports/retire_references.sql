@@ -6,4 +6,12 @@ select
     c.account_id,
     c.payment_id
 from changed_booking as c
-where c.old_reference <> c.reference;
+where c.old_reference <> c.reference
+union all
+select
+    c.old_group_reference,
+    c.account_id,
+    c.payment_id
+from changed_booking as c
+where
+    c.old_group_reference is not null and c.old_group_reference is distinct from c.group_reference;

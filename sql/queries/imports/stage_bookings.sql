@@ -2,7 +2,7 @@
 -- Rows of a ledger file as booked payments; what looks odd is marked suspect.
 insert into staged_booking (
     line_no, account_id, payment_id, reference, amount_minor, currency, booked_status, expected_at,
-    provider_account, is_void, is_suspect
+    provider_account, is_void, group_reference, is_suspect
 )
 select
     b.line_no,
@@ -15,6 +15,7 @@ select
     b.expected_at,
     b.provider_account,
     b.void in ('true', 't', '1', 'yes', 'y', 'void'),
+    b.group_reference,
     coalesce(
         b.has_odd_text
         or b.factor is null
@@ -30,6 +31,7 @@ select
         or char_length(b.account_id) > 200
         or char_length(b.payment_id) > 200
         or char_length(b.reference) > 200
+        or coalesce(char_length(b.group_reference) > 200, false)
         or coalesce(
             b.void not in (
                 'true', 't', '1', 'yes', 'y', 'void', 'false', 'f', '0', 'no', 'n'
@@ -52,6 +54,7 @@ from (
         w.provider_account,
         w.is_account_known,
         w.void,
+        w.group_reference,
         w.exponent,
         w.factor,
         w.has_odd_text
@@ -63,7 +66,8 @@ from (
                 or translate(coalesce(r.amount, ''), '0123456789.-', '') <> ''
                 or translate(r.expected_at, '0123456789-:+.TZ ', '') <> ''
                 or r.booked_status !~ '^[a-z][a-z0-9_]{0,62}$'
-                or concat(r.account_id, r.payment_id, r.reference) ~ '[\x01-\x1f\x7f]',
+                or concat(r.account_id, r.payment_id, r.reference, r.group_reference)
+                ~ '[\x01-\x1f\x7f]',
                 true
             ) as has_odd_text
         from booking_row as r

@@ -8,6 +8,7 @@ with touched as (
         p.account_id,
         p.payment_id,
         p.reference,
+        p.group_reference,
         p.booked_version
     from duebook.ledger_payment as p
     where p.imported_xid >= :seen_xid::xid8
@@ -16,6 +17,10 @@ with touched as (
 reference as (
     select t.reference
     from touched as t
+    union
+    select t.group_reference
+    from touched as t
+    where t.group_reference is not null
     union
     select r.reference
     from duebook.retired_reference as r

@@ -1,6 +1,6 @@
 -- name: find_entry_differences
 -- Entries looked up in this run that no booked payment claims, or that several could. What occurred
--- after the books' own cut-off may be booked yet.
+-- after the books' own cut-off may be booked yet; what a group shares is claimed by it.
 insert into finding (
     kind, subject, account_id, payment_id, entry_id, provider_minor, currency, detail
 )
@@ -20,6 +20,10 @@ inner join duebook.settlement_entry as e
     on e.provider_account = :provider_account and c.entry_id = e.entry_id
 where
     e.entry_status <> 'withdrawn'
+    and not exists (
+        select from allocation_new as n
+        where n.entry_id = c.entry_id and not n.is_gone
+    )
     and (
         c.candidates > 1
         or (
