@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bench.cases.diff_1m import CPU, MEMORY, SECONDS, Start, memory
+from bench.cases.diff_1m import SECONDS, Start, memory
 from bench.harness import Bench, Figures, Goal, Metric, Row, rows_of
 
 _OF_COPY_LARGE, _OF_COPY_AGAIN = 1 / 1.3, 1 / 1.2
@@ -100,6 +100,3 @@ def _a_million(figures: Figures, rows: int) -> Figures:
 
 def _seconds(name: str, goals: dict[str, Goal]) -> Metric:
     return Metric(key=SECONDS, name=name, unit="s", is_smaller_better=True, goals=goals)
-
-
-__all__ = ["CPU", "MEMORY", "DiffAgain", "DiffGrowth", "DiffLarge"]
