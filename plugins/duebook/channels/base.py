@@ -21,13 +21,16 @@ SendStatus = Literal["accepted", "later", "refused", "unknown"]
 Known = Literal["accepted", "not_known", "cannot_tell"]
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_FACTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One rendered message to one recipient; `message_id` comes from message_id_for().
 
-    The recipient and the contents are personal data and stay out of the repr.
+    `facts` are what it says as checked values, for channels that speak to programs: instants and
+    dates in ISO 8601, money in minor units. The recipient and the contents are personal data and
+    stay out of the repr.
     """
 
     operation_key: str
@@ -37,6 +40,9 @@ class Message:
     text: str = field(repr=False)
     html: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS, repr=False)
+    account_id: str = ""
+    kind: str = ""
+    facts: Mapping[str, object] = field(default_factory=lambda: _NO_FACTS, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,9 @@ class SendResult:
     `code` is the provider's ("550 5.1.1") or one word of ours; `detail` is a fixed phrase. Neither
     ever holds an address, an amount or text that the provider chose. `scope` of a `later`: the
     whole channel should rest (it burns no try), or only this message (one full mailbox must not
-    stop all others; there it burns a try).
+    stop all others; there it burns a try unless `burns_try` is False, as where a provider only
+    keeps the recipient's quiet hours). `suppress`, of a `refused`: why nothing is ever to be sent
+    to this address again. `opts_out`, of a `refused`: the recipient told the provider to stop.
     """
 
     status: SendStatus
@@ -55,6 +63,9 @@ class SendResult:
     detail: str | None = None
     retry_after: timedelta | None = None
     scope: SendScope = "channel"
+    burns_try: bool = True
+    suppress: str | None = None
+    opts_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
