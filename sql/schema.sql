@@ -4498,6 +4498,35 @@ $$;
 
 COMMENT ON FUNCTION duebook.rebuild_moving(p_by text) IS 'Makes the moving tables again from the facts where they contradict them. Returns each intent that moved.';
 
+CREATE FUNCTION duebook.record_delivery_report(p_channel text, p_provider_message_id text, p_status text, p_code text, p_reported_at timestamp with time zone, p_source text, p_suppression text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_report_id bigint;
+begin
+    insert into duebook.delivery_report as r (
+        channel, provider_message_id, status, code, suppression, reported_at, source
+    )
+    values (
+        p_channel, p_provider_message_id, p_status, p_code, p_suppression, p_reported_at, p_source
+    )
+    on conflict do nothing
+    returning r.delivery_report_id into v_report_id;
+    if v_report_id is null then
+        return 'known';
+    end if;
+    if p_suppression is not null then
+        insert into duebook.pending_report (delivery_report_id, give_up_at)
+        values (v_report_id, pg_catalog.clock_timestamp() + interval '7 days');
+        perform duebook.settle_delivery_reports(array[v_report_id]);
+    end if;
+    return 'recorded';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.record_delivery_report(p_channel text, p_provider_message_id text, p_status text, p_code text, p_reported_at timestamp with time zone, p_source text, p_suppression text) IS 'Keeps what a provider said later of a message. Returns recorded or known.';
+
 CREATE FUNCTION duebook.record_incident_intents(p_incident_id bigint) RETURNS bigint
     LANGUAGE sql
     SET search_path TO ''
@@ -5967,6 +5996,56 @@ $$;
 
 COMMENT ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) IS 'States how much of a resource there is; null: no limit. Returns set or unchanged.';
 
+CREATE FUNCTION duebook.settle_delivery_reports(p_reports bigint[] DEFAULT NULL::bigint[]) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with picked as materialized (
+        select p.delivery_report_id, p.give_up_at
+        from duebook.pending_report as p
+        where p_reports is null or p.delivery_report_id = any(p_reports)
+        order by p.delivery_report_id
+        limit 1000
+        for update skip locked
+    ),
+    found as materialized (
+        select
+            p.delivery_report_id,
+            r.reported_at,
+            o.account_id,
+            r.channel,
+            r.suppression,
+            case r.status when 'complained' then 'recipient' else 'provider' end as source
+        from picked as p
+        inner join duebook.delivery_report as r on p.delivery_report_id = r.delivery_report_id
+        inner join duebook.outcome as o on r.provider_message_id = o.provider_message_id
+        inner join duebook.intent as i
+            on o.account_id = i.account_id and o.intent_id = i.intent_id and r.channel = i.channel
+    ),
+    settled as (
+        delete from duebook.pending_report as q
+        using picked as p
+        where
+            q.delivery_report_id = p.delivery_report_id
+            and (
+                p.give_up_at <= pg_catalog.clock_timestamp()
+                or p.delivery_report_id in (select f.delivery_report_id from found as f)
+            )
+    ),
+    suppressed as (
+        insert into duebook.suppression as s (account_id, channel, reason, source)
+        select distinct on (f.account_id, f.channel)
+            f.account_id, f.channel, f.suppression, f.source
+        from found as f
+        order by f.account_id, f.channel, f.reported_at
+        on conflict do nothing
+        returning s.account_id
+    )
+    select pg_catalog.count(*)::integer from suppressed;
+$$;
+
+COMMENT ON FUNCTION duebook.settle_delivery_reports(p_reports bigint[]) IS 'Suppresses the accounts of reported messages whose outcome is there by now. Returns how many.';
+
 CREATE FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -6697,6 +6776,48 @@ COMMENT ON COLUMN duebook.currency_exponent.provider IS 'Provider, or * for all 
 COMMENT ON COLUMN duebook.currency_exponent.currency IS 'ISO 4217 code, upper case.';
 
 COMMENT ON COLUMN duebook.currency_exponent.exponent IS 'Decimals: 2 for EUR, 0 for JPY, 3 for KWD.';
+
+CREATE TABLE duebook.delivery_report (
+    delivery_report_id bigint NOT NULL,
+    channel text NOT NULL,
+    provider_message_id text NOT NULL,
+    status text NOT NULL,
+    code text,
+    suppression text,
+    reported_at timestamp with time zone NOT NULL,
+    received_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    source text NOT NULL,
+    CONSTRAINT report_status_is_known CHECK ((status = ANY (ARRAY['delivered'::text, 'delayed'::text, 'failed'::text, 'complained'::text])))
+);
+
+COMMENT ON TABLE duebook.delivery_report IS 'What a provider said later of a message that it had accepted. Append-only; the same again is one row.';
+
+COMMENT ON COLUMN duebook.delivery_report.delivery_report_id IS 'Identity.';
+
+COMMENT ON COLUMN duebook.delivery_report.channel IS 'Channel account that sent the message.';
+
+COMMENT ON COLUMN duebook.delivery_report.provider_message_id IS 'The message, as in attempt_result.provider_message_id.';
+
+COMMENT ON COLUMN duebook.delivery_report.status IS 'delivered, delayed (still tried), failed (given up), complained (said to be unwanted).';
+
+COMMENT ON COLUMN duebook.delivery_report.code IS 'The provider''s code, such as an enhanced status of RFC 3463; null: it gave none.';
+
+COMMENT ON COLUMN duebook.delivery_report.suppression IS 'Why nothing more is to be sent to this address; null: it may be.';
+
+COMMENT ON COLUMN duebook.delivery_report.reported_at IS 'When the provider says it was so.';
+
+COMMENT ON COLUMN duebook.delivery_report.received_at IS 'When it was told.';
+
+COMMENT ON COLUMN duebook.delivery_report.source IS 'How it was told: dsn, arf, callback.';
+
+ALTER TABLE duebook.delivery_report ALTER COLUMN delivery_report_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME duebook.delivery_report_delivery_report_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE duebook.discrepancy_event (
     event_id bigint NOT NULL,
@@ -7568,6 +7689,17 @@ COMMENT ON COLUMN duebook.pending_event.not_before IS 'When it may be claimed: a
 
 COMMENT ON COLUMN duebook.pending_event.last_error IS 'Why the last read failed. No body.';
 
+CREATE TABLE duebook.pending_report (
+    delivery_report_id bigint NOT NULL,
+    give_up_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE duebook.pending_report IS 'Reports that suppress an address and came before the outcome of their message; tried again until then.';
+
+COMMENT ON COLUMN duebook.pending_report.delivery_report_id IS 'Report.';
+
+COMMENT ON COLUMN duebook.pending_report.give_up_at IS 'From then on the message is nobody''s.';
+
 CREATE TABLE duebook.proposed (
     account_id text NOT NULL,
     intent_id bigint NOT NULL,
@@ -8353,7 +8485,9 @@ CREATE TABLE duebook.suppression (
     account_id text NOT NULL,
     channel text NOT NULL,
     reason text NOT NULL,
-    suppressed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+    suppressed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    source text DEFAULT 'operator'::text NOT NULL,
+    CONSTRAINT suppression_source_is_known CHECK ((source = ANY (ARRAY['provider'::text, 'recipient'::text, 'operator'::text])))
 );
 
 COMMENT ON TABLE duebook.suppression IS 'Accounts that a channel must not reach any more (bounce, complaint, refused address).';
@@ -8365,6 +8499,8 @@ COMMENT ON COLUMN duebook.suppression.channel IS 'Channel that is suppressed.';
 COMMENT ON COLUMN duebook.suppression.reason IS 'Code of the refusal.';
 
 COMMENT ON COLUMN duebook.suppression.suppressed_at IS 'Since when.';
+
+COMMENT ON COLUMN duebook.suppression.source IS 'Who said so: provider (an answer or a report), recipient (a complaint), operator.';
 
 CREATE TABLE duebook.webhook_body (
     endpoint text NOT NULL,
@@ -10054,6 +10190,9 @@ ALTER TABLE ONLY duebook.contact
 ALTER TABLE ONLY duebook.currency_exponent
     ADD CONSTRAINT currency_exponent_pkey PRIMARY KEY (provider, currency);
 
+ALTER TABLE ONLY duebook.delivery_report
+    ADD CONSTRAINT delivery_report_pkey PRIMARY KEY (delivery_report_id);
+
 ALTER TABLE ONLY duebook.discrepancy_event
     ADD CONSTRAINT discrepancy_event_pkey PRIMARY KEY (event_id);
 
@@ -10141,6 +10280,9 @@ ALTER TABLE ONLY duebook.pause
 ALTER TABLE ONLY duebook.pending_event
     ADD CONSTRAINT pending_event_pkey PRIMARY KEY (provider_account, event_id);
 
+ALTER TABLE ONLY duebook.pending_report
+    ADD CONSTRAINT pending_report_pkey PRIMARY KEY (delivery_report_id);
+
 ALTER TABLE ONLY duebook.proposed
     ADD CONSTRAINT proposed_pkey PRIMARY KEY (account_id, intent_id);
 
@@ -10217,6 +10359,8 @@ CREATE INDEX batch_by_lease ON duebook.batch USING btree (lease_until);
 
 CREATE INDEX cohort_by_name ON duebook.cohort USING btree (cohort, cohort_version);
 
+CREATE UNIQUE INDEX delivery_report_once ON duebook.delivery_report USING btree (channel, provider_message_id, status, code) NULLS NOT DISTINCT;
+
 CREATE INDEX discrepancy_by_payment ON duebook.discrepancy USING btree (account_id, payment_id);
 
 CREATE INDEX discrepancy_event_by_subject ON duebook.discrepancy_event USING btree (provider_account, kind, subject, event_id);
@@ -10268,6 +10412,8 @@ CREATE INDEX observed_send_by_payment ON duebook.observed_send USING btree (acco
 CREATE INDEX observed_send_by_time ON duebook.observed_send USING btree (sent_at);
 
 CREATE INDEX occurrence_by_intent ON duebook.occurrence USING btree (account_id, intent_id);
+
+CREATE INDEX outcome_by_provider_message ON duebook.outcome USING btree (provider_message_id) WHERE (provider_message_id IS NOT NULL);
 
 CREATE INDEX pending_event_by_time ON duebook.pending_event USING btree (not_before, provider_account, event_id);
 
@@ -10559,6 +10705,9 @@ GRANT ALL ON FUNCTION duebook.rebuild_intents(p_by text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.rebuild_moving(p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.rebuild_moving(p_by text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.record_delivery_report(p_channel text, p_provider_message_id text, p_status text, p_code text, p_reported_at timestamp with time zone, p_source text, p_suppression text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.record_delivery_report(p_channel text, p_provider_message_id text, p_status text, p_code text, p_reported_at timestamp with time zone, p_source text, p_suppression text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.record_incident_intents(p_incident_id bigint) TO duebook_app;
 
@@ -10607,6 +10756,9 @@ GRANT ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) T
 
 REVOKE ALL ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.settle_delivery_reports(p_reports bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.settle_delivery_reports(p_reports bigint[]) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.settle_hold(p_account_id text, p_hold text, p_payment_id text, p_ownership text, p_change duebook.ledger_change, p_by text) TO duebook_app;
@@ -10671,6 +10823,10 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.contact TO duebook_app;
 
 GRANT SELECT ON TABLE duebook.currency_exponent TO duebook_app;
 
+GRANT SELECT,INSERT ON TABLE duebook.delivery_report TO duebook_app;
+
+GRANT USAGE ON SEQUENCE duebook.delivery_report_delivery_report_id_seq TO duebook_app;
+
 GRANT SELECT,INSERT ON TABLE duebook.discrepancy_event TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.discrepancy_event_event_id_seq TO duebook_app;
@@ -10730,6 +10886,8 @@ GRANT USAGE ON SEQUENCE duebook.ownership_change_ownership_change_id_seq TO dueb
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.pause TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.pending_event TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.pending_report TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.proposed TO duebook_app;
 

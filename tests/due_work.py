@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import psycopg
 
 from duebook.channels.base import Message, SendResult
+from duebook.db.connect import connect_url
+from duebook.services.sweep import SweepConfig, SweepRequest, sweep
 
 Conn = psycopg.Connection[Any]
 
@@ -236,6 +239,16 @@ class ScriptedChannel:
 
     async def verify(self) -> str:
         return "scripted"
+
+
+def run_sweep(url: str, *channels: Any, config: SweepConfig | None = None, **request: Any) -> Any:
+    """One sweep of these channels in this process; `request` are fields of SweepRequest."""
+    return sweep(
+        partial(connect_url, url, autocommit=True),
+        SweepRequest(**{"environment": "test", **request}),
+        {channel.name: channel for channel in channels},
+        config,
+    )
 
 
 def start_sender(url: str, *arguments: str, log: Path | None = None) -> subprocess.Popen[str]:

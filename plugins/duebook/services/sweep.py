@@ -313,6 +313,7 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
     chores.rescued += len(rescued)
     _keep_calendar(sender, request, chores)
     _retest_held(sender, request, chores)
+    sender.transact(lambda conn: conn.execute(query("settle_delivery_reports")).fetchone())
     row = sender.transact(
         lambda conn: conn.execute(query("expire_due"), {"most": _EXPIRED_AT_ONCE}).fetchone()
     )
