@@ -544,11 +544,17 @@ CREATE FUNCTION duebook.claim_batch(p_token uuid, p_sender text, p_channel text,
 declare
     c_accounts constant integer := 500;
     c_probes constant integer := 1000;
+    -- From the claim to the first message; a slot that has passed is lost.
+    c_lead constant interval := '50 milliseconds';
+    -- Longer than a message may take; a sender that dies with it delays the others by this.
+    c_probe constant interval := '30 seconds';
     v_now timestamptz := pg_catalog.clock_timestamp();
     v_due_before timestamptz := v_now + p_due_offset;
     v_limit integer := p_limit;
     v_budget duebook.budget;
     v_tokens integer;
+    v_slot_from timestamptz;
+    v_is_probe boolean := false;
     v_backlog integer;
     v_cursor text;
     v_from text;
@@ -585,12 +591,27 @@ begin
     end if;
 
     select b.* into v_budget from duebook.budget as b where b.channel = p_channel;
-    if found and v_budget.tokens is not null then
-        -- Two claimers must not see the same tokens.
+    if found and (v_budget.tokens is not null or v_budget.consecutive_pauses > 0) then
+        -- Two claimers must not see the same tokens, nor both be the first after a pause.
         select b.* into v_budget from duebook.budget as b where b.channel = p_channel for update;
         v_now := pg_catalog.clock_timestamp();
         v_tokens := duebook.count_tokens(v_budget, v_now);
         v_limit := least(v_limit, v_tokens);
+        v_is_probe := v_budget.consecutive_pauses > 0;
+    end if;
+    if v_is_probe then
+        v_limit := least(v_limit, 1);
+    end if;
+    if v_budget.slot_spacing is not null then
+        v_slot_from := greatest(v_budget.next_slot_at, v_now + c_lead);
+        -- No slot beyond what half the lease can use.
+        v_limit := least(
+            v_limit,
+            (
+                extract(epoch from v_now + p_lease / 2 - v_slot_from)
+                / extract(epoch from v_budget.slot_spacing)
+            )::integer
+        );
     end if;
     if v_budget.paused_until > v_now or v_limit <= 0 then
         return query select null::bigint, 0, 0;
@@ -795,19 +816,27 @@ begin
         update duebook.budget as b
         set
             tokens = v_tokens - v_size,
-            refilled_at = duebook.counted_until(v_budget, v_now)
+            refilled_at = duebook.counted_until(v_budget, v_now),
+            next_slot_at = v_slot_from + v_size * b.slot_spacing
+        where b.channel = p_channel;
+    end if;
+    if v_is_probe then
+        update duebook.budget as b
+        set paused_until = v_now + c_probe, probe_batch_id = v_batch_id
         where b.channel = p_channel;
     end if;
 
     v_now := pg_catalog.clock_timestamp();
     insert into duebook.batch (
         batch_id, token, sender, channel, claimed_at, lease_until, max_age_until,
-        safe_retry_until, size, account_ids, intent_ids, attempt_nos, due_ats
+        safe_retry_until, size, account_ids, intent_ids, attempt_nos, due_ats,
+        slot_from, slot_spacing
     ) overriding system value
     values (
         v_batch_id, p_token, p_sender, p_channel, v_now,
         v_now + least(p_lease, p_max_age), v_now + p_max_age,
-        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats
+        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats,
+        v_slot_from, case when v_slot_from is not null then v_budget.slot_spacing end
     );
     return query select v_batch_id, v_size, v_set_aside;
 end;
@@ -961,6 +990,9 @@ CREATE TABLE duebook.budget (
     paused_until timestamp with time zone,
     pause_reason text,
     consecutive_pauses integer DEFAULT 0 NOT NULL,
+    slot_spacing interval,
+    next_slot_at timestamp with time zone,
+    probe_batch_id bigint,
     CONSTRAINT rate_is_whole_or_absent CHECK ((((tokens IS NULL) = (capacity IS NULL)) AND ((capacity IS NULL) = (refill_per_minute IS NULL)))),
     CONSTRAINT tokens_are_within_capacity CHECK (((tokens IS NULL) OR ((tokens >= 0) AND (tokens <= capacity))))
 )
@@ -983,6 +1015,12 @@ COMMENT ON COLUMN duebook.budget.paused_until IS 'Nothing is claimed or sent bef
 COMMENT ON COLUMN duebook.budget.pause_reason IS 'Code of the answer that paused it.';
 
 COMMENT ON COLUMN duebook.budget.consecutive_pauses IS 'Pauses since the last accepted message; sets the back-off.';
+
+COMMENT ON COLUMN duebook.budget.slot_spacing IS 'Least time between the starts of two messages, whoever sends them; null: tokens may be used at once.';
+
+COMMENT ON COLUMN duebook.budget.next_slot_at IS 'First instant that no claim has taken yet.';
+
+COMMENT ON COLUMN duebook.budget.probe_batch_id IS 'The one batch that may send after a pause, to see whether the channel accepts again; null: none.';
 
 CREATE FUNCTION duebook.count_tokens(p_budget duebook.budget, p_at timestamp with time zone) RETURNS integer
     LANGUAGE sql STABLE
@@ -1420,6 +1458,8 @@ CREATE TABLE duebook.batch (
     intent_ids bigint[] NOT NULL,
     attempt_nos integer[] NOT NULL,
     due_ats timestamp with time zone[] NOT NULL,
+    slot_from timestamp with time zone,
+    slot_spacing interval,
     CONSTRAINT arrays_are_of_one_size CHECK (((cardinality(account_ids) = size) AND (cardinality(intent_ids) = size) AND (cardinality(attempt_nos) = size) AND (cardinality(due_ats) = size))),
     CONSTRAINT mark_is_inside_the_batch CHECK (((0 <= window_start) AND (window_start <= mark) AND (mark <= size)))
 )
@@ -1462,6 +1502,10 @@ COMMENT ON COLUMN duebook.batch.intent_ids IS 'Intents, by position.';
 COMMENT ON COLUMN duebook.batch.attempt_nos IS 'Attempt numbers, by position.';
 
 COMMENT ON COLUMN duebook.batch.due_ats IS 'Due times, by position.';
+
+COMMENT ON COLUMN duebook.batch.slot_from IS 'When its first message may start, the others each slot_spacing later; null: at once.';
+
+COMMENT ON COLUMN duebook.batch.slot_spacing IS 'The spacing of its budget when it was claimed.';
 
 CREATE FUNCTION duebook.dismantle_batch(p_batch duebook.batch, p_error text) RETURNS TABLE(back_in_due integer, in_doubt integer, held integer)
     LANGUAGE plpgsql

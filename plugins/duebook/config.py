@@ -38,6 +38,9 @@ _DURATION: Final = re.compile(
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
 )
 _LONGEST: Final = timedelta(days=36525)
+PACED_SHARE: Final = 0.85
+"""Of a rate, what is used where messages are spaced: they arrive less evenly than they start."""
+_CLAIMED_AHEAD_S: Final = 2
 
 
 def parse_duration(text: Any) -> timedelta:
@@ -286,6 +289,29 @@ class KindConfig(_Model):
     max_claims: Annotated[int, Field(gt=0, lt=1000)]
 
 
+class BudgetConfig(_Model):
+    """The rate of a channel account, shared by all senders.
+
+    No second sees more than `per_second` messages. With a `burst` up to that many may go at once,
+    as a provider allows that fills a bucket at the rate; without it they are spaced.
+    """
+
+    per_second: Annotated[float, Field(ge=0.02, le=10_000)]
+    burst: Annotated[int, Field(gt=1, le=100_000)] | None = None
+
+    def stored(self) -> dict[str, Any]:
+        """The columns of `budget`."""
+        if self.burst is not None:
+            per_minute = max(1, int(self.per_second * 60))
+            return {"capacity": self.burst, "refill_per_minute": per_minute, "slot_spacing": None}
+        paced = self.per_second * PACED_SHARE
+        return {
+            "capacity": max(1, int(paced * _CLAIMED_AHEAD_S)),
+            "refill_per_minute": max(1, int(paced * 60)),
+            "slot_spacing": timedelta(seconds=1 / paced),
+        }
+
+
 class ChannelConfig(_Model):
     """One account of a channel; its login comes from the named connection."""
 
@@ -294,6 +320,7 @@ class ChannelConfig(_Model):
     window_messages: Annotated[int, Field(gt=0, le=10_000)] = 50
     io_timeout_seconds: Annotated[float, Field(gt=0, le=120)] = 20
     relay_log: Path | None = None
+    budget: BudgetConfig | None = None
 
 
 class SweepConfig(_Model):

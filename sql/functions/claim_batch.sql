@@ -2,7 +2,8 @@
 --
 -- Fair: a quota pass visits accounts after the last one served, by a loose index scan that looks at
 -- no more than 1,000 of them; a fill pass takes the rest in due order. A backlog that fits into the
--- batch needs no fairness and skips the first pass. A budget gives at most the tokens it has.
+-- batch needs no fairness and skips the first pass. A budget gives at most the tokens it has, and
+-- where it is paced a slot in time for each message. After a pause one message goes first.
 -- While an incident pauses the sweeps it claims nothing.
 -- Rows whose attempt can't be inserted are set aside (see set_aside_due) and never stop a claim.
 -- The settings pin the plan: every access is by index, whatever the statistics say.
@@ -30,11 +31,17 @@ as $$
 declare
     c_accounts constant integer := 500;
     c_probes constant integer := 1000;
+    -- From the claim to the first message; a slot that has passed is lost.
+    c_lead constant interval := '50 milliseconds';
+    -- Longer than a message may take; a sender that dies with it delays the others by this.
+    c_probe constant interval := '30 seconds';
     v_now timestamptz := pg_catalog.clock_timestamp();
     v_due_before timestamptz := v_now + p_due_offset;
     v_limit integer := p_limit;
     v_budget duebook.budget;
     v_tokens integer;
+    v_slot_from timestamptz;
+    v_is_probe boolean := false;
     v_backlog integer;
     v_cursor text;
     v_from text;
@@ -71,12 +78,27 @@ begin
     end if;
 
     select b.* into v_budget from duebook.budget as b where b.channel = p_channel;
-    if found and v_budget.tokens is not null then
-        -- Two claimers must not see the same tokens.
+    if found and (v_budget.tokens is not null or v_budget.consecutive_pauses > 0) then
+        -- Two claimers must not see the same tokens, nor both be the first after a pause.
         select b.* into v_budget from duebook.budget as b where b.channel = p_channel for update;
         v_now := pg_catalog.clock_timestamp();
         v_tokens := duebook.count_tokens(v_budget, v_now);
         v_limit := least(v_limit, v_tokens);
+        v_is_probe := v_budget.consecutive_pauses > 0;
+    end if;
+    if v_is_probe then
+        v_limit := least(v_limit, 1);
+    end if;
+    if v_budget.slot_spacing is not null then
+        v_slot_from := greatest(v_budget.next_slot_at, v_now + c_lead);
+        -- No slot beyond what half the lease can use.
+        v_limit := least(
+            v_limit,
+            (
+                extract(epoch from v_now + p_lease / 2 - v_slot_from)
+                / extract(epoch from v_budget.slot_spacing)
+            )::integer
+        );
     end if;
     if v_budget.paused_until > v_now or v_limit <= 0 then
         return query select null::bigint, 0, 0;
@@ -281,19 +303,27 @@ begin
         update duebook.budget as b
         set
             tokens = v_tokens - v_size,
-            refilled_at = duebook.counted_until(v_budget, v_now)
+            refilled_at = duebook.counted_until(v_budget, v_now),
+            next_slot_at = v_slot_from + v_size * b.slot_spacing
+        where b.channel = p_channel;
+    end if;
+    if v_is_probe then
+        update duebook.budget as b
+        set paused_until = v_now + c_probe, probe_batch_id = v_batch_id
         where b.channel = p_channel;
     end if;
 
     v_now := pg_catalog.clock_timestamp();
     insert into duebook.batch (
         batch_id, token, sender, channel, claimed_at, lease_until, max_age_until,
-        safe_retry_until, size, account_ids, intent_ids, attempt_nos, due_ats
+        safe_retry_until, size, account_ids, intent_ids, attempt_nos, due_ats,
+        slot_from, slot_spacing
     ) overriding system value
     values (
         v_batch_id, p_token, p_sender, p_channel, v_now,
         v_now + least(p_lease, p_max_age), v_now + p_max_age,
-        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats
+        v_now + p_safe_retry_for, v_size, v_account_ids, v_intent_ids, v_attempt_nos, v_due_ats,
+        v_slot_from, case when v_slot_from is not null then v_budget.slot_spacing end
     );
     return query select v_batch_id, v_size, v_set_aside;
 end;

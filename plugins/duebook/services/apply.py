@@ -15,6 +15,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from duebook.config import (
+    ChannelConfig,
     CohortConfig,
     Config,
     KindConfig,
@@ -79,6 +80,8 @@ def write_config(
         report.note(f"provider account {name}", _put_account(connection, name, account, by))
     if config.quiet_hours is not None and not (only_missing_kinds and _is_stated(connection)):
         report.note("quiet hours", _put_quiet_hours(connection, config.quiet_hours, by))
+    for name, channel in sorted(config.channels.items()):
+        _put_budget(connection, name, channel, report, by)
     if only_account is None:
         report.note("severity", _put_severity(connection, config.severity, by))
         _put_rollout(connection, config, report, by)
@@ -87,6 +90,22 @@ def write_config(
         if not (only_missing_kinds and kind in known):
             report.note(f"kind {kind}", _put_kind(connection, kind, policy, by))
     return report
+
+
+def _put_budget(
+    connection: psycopg.Connection[Any],
+    name: str,
+    channel: ChannelConfig,
+    report: ApplyReport,
+    by: str,
+) -> None:
+    none = {"capacity": None, "refill_per_minute": None, "slot_spacing": None}
+    stored = none if channel.budget is None else channel.budget.stored()
+    row = connection.execute(
+        query("put_budget"), {"actor": by, "channel": name, **stored}
+    ).fetchone()
+    if row is not None or channel.budget is not None:
+        report.note(f"budget {name}", None if row is None else str(row[0]))
 
 
 def _put_rollout(

@@ -55,6 +55,7 @@ from duebook.services.judge import (
     judge_rows,
     message_facts,
 )
+from duebook.services.pace import Pace
 from duebook.services.witness import Guard
 
 _log = structlog.get_logger(__name__)
@@ -62,6 +63,7 @@ _log = structlog.get_logger(__name__)
 _BOOTTIME: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _MARGIN: Final = timedelta(seconds=0.5)
 _SMALLEST_WINDOW: Final = 10
+_LEAD: Final = 0.05
 _REPEATS: Final = 5
 # psycopg's classes of SQLSTATE 40… are not subclasses of the class's own.
 _REPEATABLE: Final = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
@@ -143,6 +145,9 @@ class _Batch:
     unsent: int = 0
     has_tokens: bool = True
     had_pauses: bool = False
+    is_probe: bool = False
+    is_answered: bool = False
+    pace: Pace | None = None
 
 
 @dataclass(slots=True)
@@ -344,7 +349,8 @@ class Sender:
         return _Batch(batch_id, token, channel, size), size + set_aside
 
     def _work(self, batch: _Batch) -> None:
-        while batch.position < batch.size and not self._should_stop() and batch.pause is None:
+        while self._may_work_on(batch):
+            self._await_slot(batch)
             start = batch.position
             mark = min(start + self._window_size(batch.channel), batch.size)
             started_at = boottime()
@@ -355,6 +361,21 @@ class Sender:
             if not self._run_window(batch, window, start, mark, started_at):
                 break
         self._close(batch)
+
+    def _may_work_on(self, batch: _Batch) -> bool:
+        if batch.position >= batch.size or batch.pause is not None or self._should_stop():
+            return False
+        return batch.pace is None or not batch.pace.is_used_up(boottime())
+
+    def _await_slot(self, batch: _Batch) -> None:
+        """Wait for the batch's next slot, with nothing open and everything flushed."""
+        if batch.pace is None:
+            return
+        until = batch.pace.next_at(boottime()) - _LEAD
+        if batch.endings and until > boottime():
+            self._flush(batch, replace(self._flush_of(batch), renews=True))
+        while boottime() < until and not self._should_stop():
+            time.sleep(min(0.1, max(0.0, until - boottime())))
 
     def _safety(self, channel: str) -> timedelta:
         """How long after its opening the I/O of a window may still end."""
@@ -390,8 +411,8 @@ class Sender:
             endings=batch.endings,
             action="keep",
             pause=batch.pause,
-            resets_pauses=batch.had_pauses
-            and any(ending.result == "sent" for ending in batch.endings),
+            resets_pauses=batch.had_pauses and batch.is_answered,
+            is_probe=batch.is_probe,
             suppressed=batch.suppressed,
         )
 
@@ -431,6 +452,7 @@ class Sender:
         self.counts.windows += 1
         rules = window.rules
         batch.has_tokens, batch.had_pauses = rules.has_tokens, rules.consecutive_pauses > 0
+        batch.is_probe = batch.is_probe or rules.is_probe
         if rules.environment_refusal is not None:
             self._close(batch)
             raise RefusedError(rules.environment_refusal)
@@ -439,6 +461,8 @@ class Sender:
         if rules.paused_until is not None and rules.paused_until > window.now:
             return False
         opened_at = boottime()
+        if batch.pace is None and window.slot_in_s is not None and window.slot_spacing_s:
+            batch.pace = Pace(opened_at + window.slot_in_s, window.slot_spacing_s, batch.size)
         lease_end = started_at + window.lease_left.total_seconds()
         deadline = lease_end - (channel.io_timeout + _MARGIN).total_seconds()
         safety = self._safety(batch.channel)
@@ -450,7 +474,9 @@ class Sender:
         to_send = [row for row in to_send if row.position not in unrendered]
         window_end = min(deadline, opened_at + self._options.window_time.total_seconds())
         self._tell_witness(batch, to_send, window.now)
-        sent = self._runner.run(self._send(channel, to_send, messages, deadline, window_end))
+        sent = self._runner.run(
+            self._send(channel, to_send, messages, deadline, window_end, batch.pace)
+        )
         next_position = mark
         if len(sent.answers) < len(to_send):
             next_position = to_send[len(sent.answers)].position
@@ -507,6 +533,7 @@ class Sender:
         messages: Sequence[Message],
         deadline: float,
         window_end: float,
+        pace: Pace | None,
     ) -> _Sent:
         if not rows:
             return _Sent([], is_stale=False)
@@ -516,7 +543,7 @@ class Sender:
             answers = await channel.send_keys([row.operation_key or "" for row in rows])
             finished = boottime()
             return _Sent([(answer, finished) for answer in answers], is_stale=False)
-        window = _WindowOfSends(channel, messages, window_end, self._should_stop)
+        window = _WindowOfSends(channel, messages, window_end, self._should_stop, pace)
         sent = await window.run()
         return _Sent(sent, is_stale=len(sent) < len(rows) and boottime() >= deadline)
 
@@ -531,6 +558,7 @@ class Sender:
     ) -> None:
         pauses: list[SendResult] = []
         for row, (answer, finished) in zip(rows, sent.answers, strict=False):
+            batch.is_answered = batch.is_answered or _is_answer(answer)
             if answer.status == "accepted":
                 sent_id = answer.provider_message_id
                 at = clock.at(finished)
@@ -582,8 +610,11 @@ class _WindowOfSends:
         messages: Sequence[Message],
         window_end: float,
         should_stop: Callable[[], bool],
+        pace: Pace | None = None,
     ) -> None:
         self._channel = channel
+        self._pace = pace
+        self._turn = asyncio.Lock()
         self._messages = messages
         self._window_end = window_end
         self._should_stop = should_stop
@@ -606,9 +637,23 @@ class _WindowOfSends:
             and not self._should_stop()
         )
 
+    async def _take(self) -> int | None:
+        """The next message's number, once its slot is there; None when no more may start."""
+        if self._pace is not None:
+            async with self._turn:
+                if not self._may_start() or not await self._pace.take(self._window_end, boottime):
+                    return None
+                return self._count_on()
+        return self._count_on()
+
+    def _count_on(self) -> int | None:
+        if not self._may_start():
+            return None
+        self._next += 1
+        return self._next - 1
+
     async def _work(self) -> None:
-        while self._may_start():
-            number, self._next = self._next, self._next + 1
+        while (number := await self._take()) is not None:
             answer = await self._send(self._messages[number])
             if is_about_channel(answer):
                 self._is_paused = True
@@ -635,6 +680,11 @@ def _message(row: Claimed, facts: Mapping[str, Any], sender: str | None) -> Mess
         text=rendered.text,
         html=rendered.html,
     )
+
+
+def _is_answer(answer: SendResult) -> bool:
+    """Whether the provider is there and takes messages, whatever became of this one."""
+    return answer.status in ("accepted", "refused") or answer.scope == "message"
 
 
 def _pause(answers: Sequence[SendResult], n: int) -> Pause:

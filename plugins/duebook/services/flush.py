@@ -102,6 +102,7 @@ class Rules:
     sweep_paused_by: str | None
     is_channel_enabled: bool
     paused_until: datetime | None
+    is_probe: bool
     has_tokens: bool
     consecutive_pauses: int
     quiet_hours: list[list[str | None]] | None
@@ -113,13 +114,19 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """An opened window. `now` is the database's clock; what is left counts from it."""
+    """An opened window. `now` is the database's clock; what is left counts from it.
+
+    `slot_in_s`: when the batch's first message may start, counted from `now`, and the others each
+    `slot_spacing_s` later; None where they need not be spaced.
+    """
 
     now: datetime
     lease_left: timedelta
     age_left: timedelta
     rules: Rules
     rows: list[Claimed]
+    slot_in_s: float | None = None
+    slot_spacing_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,7 @@ class Flush:
     returns_tokens: bool = False
     pause: Pause | None = None
     resets_pauses: bool = False
+    is_probe: bool = False
     suppressed: Sequence[tuple[str, str]] = ()
     catch_up: Callable[[psycopg.Connection[Any], Window], Window] | None = None
 
@@ -389,12 +397,13 @@ def _write_channel_state(conn: psycopg.Connection[Any], flush: Flush) -> None:
             query("pause_budget"),
             {
                 "channel": flush.channel,
+                "batch_id": flush.batch_id,
                 "pause": flush.pause.wait,
                 "reason": flush.pause.reason,
             },
         )
     elif flush.resets_pauses:
-        conn.execute(query("reset_pauses"), {"channel": flush.channel})
+        conn.execute(query("reset_pauses"), {"channel": flush.channel, "batch_id": flush.batch_id})
 
 
 def _close(conn: psycopg.Connection[Any], flush: Flush, done: Flushed) -> None:
@@ -405,6 +414,10 @@ def _close(conn: psycopg.Connection[Any], flush: Flush, done: Flushed) -> None:
         ).fetchone()
         done.released = released[0] if released else 0
     conn.execute(query("close_batch"), {"batch_id": flush.batch_id}, prepare=True)
+    if flush.is_probe:
+        conn.execute(
+            query("give_probe_back"), {"channel": flush.channel, "batch_id": flush.batch_id}
+        )
     unsent = flush.unsent + done.released
     if unsent and flush.returns_tokens:
         conn.execute(query("return_tokens"), {"channel": flush.channel, "tokens": unsent})
@@ -429,7 +442,11 @@ def _read_window(conn: psycopg.Connection[Any], flush: Flush, position: Any) -> 
     with conn.cursor(row_factory=class_row(Rules)) as cursor:
         rules = cursor.execute(
             query("read_gate_rules"),
-            {"environment": flush.environment, "channel": flush.channel},
+            {
+                "environment": flush.environment,
+                "channel": flush.channel,
+                "batch_id": flush.batch_id,
+            },
             prepare=True,
         ).fetchone()
     assert rules is not None
@@ -445,6 +462,8 @@ def _read_window(conn: psycopg.Connection[Any], flush: Flush, position: Any) -> 
         age_left=timedelta(seconds=position[2]),
         rules=rules,
         rows=[Claimed(*row) for row in rows],
+        slot_in_s=position[3],
+        slot_spacing_s=position[4],
     )
     if rules.has_account_pauses:
         window = replace(window, rules=_with_account_pauses(conn, rules, window.rows))

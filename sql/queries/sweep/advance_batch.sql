@@ -14,11 +14,13 @@ with advanced as (
             else b.lease_until
         end
     where b.batch_id = :batch_id::bigint
-    returning b.lease_until, b.max_age_until
+    returning b.lease_until, b.max_age_until, b.slot_from, b.slot_spacing
 )
 
 select
     clock_timestamp() as now,
     extract(epoch from a.lease_until - clock_timestamp())::float8 as lease_left_s,
-    extract(epoch from a.max_age_until - clock_timestamp())::float8 as age_left_s
+    extract(epoch from a.max_age_until - clock_timestamp())::float8 as age_left_s,
+    extract(epoch from a.slot_from - clock_timestamp())::float8 as slot_in_s,
+    extract(epoch from a.slot_spacing)::float8 as slot_spacing_s
 from advanced as a;

@@ -8,7 +8,9 @@ select
         (select c.enabled from duebook.channel as c where c.channel = :channel::text),
         true
     ) as is_channel_enabled,
-    b.paused_until,
+    case when b.probe_batch_id = :batch_id::bigint then null else b.paused_until end
+        as paused_until,
+    coalesce(b.probe_batch_id = :batch_id::bigint, false) as is_probe,
     b.tokens is not null as has_tokens,
     coalesce(b.consecutive_pauses, 0) as consecutive_pauses,
     (
