@@ -20,8 +20,11 @@ duebook.batch_ended,
 duebook.cohort,
 duebook.cohort_member,
 duebook.delivery_report,
+duebook.digest,
+duebook.digest_member,
 duebook.discrepancy_event,
 duebook.event_effect,
+duebook.fail_over,
 duebook.incident_intent,
 duebook.intent_change,
 duebook.intent_request,
@@ -41,7 +44,7 @@ duebook.applied_object,
 duebook.currency_exponent
 from duebook_app;
 
--- The public edge: may hand in a receipt, and see nothing.
+-- The public edge: may hand in a receipt or a recipient's wish to be left alone, and see nothing.
 grant usage on schema duebook to duebook_receiver;
 
 -- An old sender: may ask for a key and say what it sent, and see nothing.
@@ -71,7 +74,9 @@ begin
         union all
         select format('grant execute on function %s to duebook_receiver', p.oid::regprocedure)
         from pg_catalog.pg_proc as p
-        where p.pronamespace = 'duebook'::regnamespace and p.proname = 'record_receipt'
+        where
+            p.pronamespace = 'duebook'::regnamespace
+            and p.proname in ('record_receipt', 'unsubscribe')
         union all
         select format('grant execute on function %s to duebook_old_sender', p.oid::regprocedure)
         from pg_catalog.pg_proc as p

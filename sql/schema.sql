@@ -353,6 +353,24 @@ $$;
 
 COMMENT ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) IS 'An old sender asks for a key and takes it in the same act. Returns send, asked_before, duebook, wait or taken.';
 
+CREATE FUNCTION duebook.audit_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone, p_counts boolean) RETURNS void
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_source,
+        'consent',
+        p_account_id,
+        p_kind || ':' || p_channel,
+        pg_catalog.jsonb_build_object(
+            'granted', p_granted, 'decided_at', p_decided_at, 'counts', p_counts
+        )
+    );
+$$;
+
+COMMENT ON FUNCTION duebook.audit_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone, p_counts boolean) IS 'Keeps each decision about consent, also those that no longer count.';
+
 CREATE FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     SET search_path TO ''
@@ -555,6 +573,7 @@ declare
     v_tokens integer;
     v_slot_from timestamptz;
     v_is_probe boolean := false;
+    v_digest_most integer;
     v_backlog integer;
     v_cursor text;
     v_from text;
@@ -618,6 +637,12 @@ begin
         return;
     end if;
 
+    select pg_catalog.max(k.digest_most) into v_digest_most
+    from duebook.intent_kind as k
+    where
+        k.digest_most is not null
+        and (k.channel = p_channel or p_channel = any(k.fail_over));
+
     if p_alone then
         select pg_catalog.array_agg(x.ctid) into v_part
         from (
@@ -648,6 +673,10 @@ begin
         if v_backlog > v_limit then
             v_accounts := least(c_accounts, v_limit);
             v_quota := v_limit / v_accounts;
+            if v_digest_most is not null then
+                v_quota := least(greatest(v_quota, v_digest_most), v_limit);
+                v_accounts := v_limit / v_quota;
+            end if;
             v_probes := c_probes;
             select c.account_id into v_cursor
             from duebook.claim_cursor as c where c.channel = p_channel;
@@ -741,6 +770,39 @@ begin
         end if;
     end if;
 
+    if
+        v_digest_most is not null
+        and not p_alone
+        and pg_catalog.cardinality(v_picked) between 1 and v_limit - 1
+    then
+        select pg_catalog.array_agg(x.ctid) into v_part
+        from (
+            select m.ctid
+            from (
+                select distinct d.account_id
+                from duebook.due as d
+                where d.ctid = any(v_picked)
+            ) as a
+            cross join lateral (
+                select d.ctid
+                from duebook.due as d
+                where
+                    d.channel = p_channel
+                    and d.account_id = a.account_id
+                    and d.due_at <= v_due_before + (
+                        select k.digest_within from duebook.intent_kind as k where k.kind = d.kind
+                    )
+                    and d.suspicions < 2
+                    and d.ctid <> all(v_picked)
+                order by d.channel, d.account_id, d.due_at
+                limit v_digest_most
+                for update skip locked
+            ) as m
+            limit v_limit - pg_catalog.cardinality(v_picked)
+        ) as x;
+        v_picked := v_picked || coalesce(v_part, '{}');
+    end if;
+
     if pg_catalog.cardinality(v_picked) = 0 then
         return query select null::bigint, 0, 0;
         return;
@@ -760,7 +822,21 @@ begin
             d.intent_id,
             d.claims + 1,
             v_batch_id,
-            pg_catalog.row_number() over (order by d.due_at, d.account_id, d.intent_id) - 1,
+            pg_catalog.row_number() over (
+                order by
+                    case when v_digest_most is not null then d.account_id end,
+                    case
+                        when v_digest_most is not null
+                            then exists (
+                                select
+                                from duebook.intent_kind as k
+                                where k.kind = d.kind and k.digest_most is not null
+                            )
+                    end,
+                    d.due_at,
+                    d.account_id,
+                    d.intent_id
+            ) - 1,
             d.due_at,
             d.tries,
             d.suspicions,
@@ -2253,6 +2329,109 @@ $$;
 
 COMMENT ON FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) IS 'Expires the hold at one position of an internal batch by itself; one that can''t be is held.';
 
+CREATE FUNCTION duebook.fail_over_refused(p_account_ids text[], p_intent_ids bigint[]) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    AS $$
+    with refused as materialized (
+        select i.*, k.fail_over, k.channel as first_channel
+        from unnest(p_account_ids, p_intent_ids) as w (account_id, intent_id)
+        inner join duebook.intent as i
+            on w.account_id = i.account_id and w.intent_id = i.intent_id
+        inner join duebook.intent_kind as k on i.kind = k.kind
+        where
+            pg_catalog.cardinality(k.fail_over) > 0
+            and i.give_up_at > pg_catalog.clock_timestamp()
+            -- Whoever complained, or was stopped by a person, is not followed elsewhere.
+            and not exists (
+                select
+                from duebook.suppression as s
+                where
+                    s.account_id = i.account_id
+                    and s.channel = i.channel
+                    and s.source <> 'provider'
+            )
+    ),
+    moved as materialized (
+        select
+            r.*,
+            n.channel as next_channel,
+            pg_catalog.concat_ws(
+                ':',
+                pg_catalog.split_part(r.operation_key, ':', 1),
+                n.channel,
+                pg_catalog.substr(
+                    r.operation_key,
+                    pg_catalog.length(pg_catalog.split_part(r.operation_key, ':', 1))
+                    + pg_catalog.length(pg_catalog.split_part(r.operation_key, ':', 2))
+                    + 3
+                )
+            ) as next_key
+        from refused as r
+        cross join lateral (
+            select f.channel
+            from unnest(r.fail_over) with ordinality as f (channel, place)
+            where
+                f.place > coalesce(pg_catalog.array_position(r.fail_over, r.channel), 0)
+                and (r.channel = r.first_channel or r.channel = any(r.fail_over))
+                and exists (
+                    select
+                    from duebook.contact as c
+                    where c.account_id = r.account_id and c.channel = f.channel
+                )
+                and not exists (
+                    select
+                    from duebook.suppression as s
+                    where s.account_id = r.account_id and s.channel = f.channel
+                )
+                and coalesce((
+                    select n.granted
+                    from duebook.consent as n
+                    where
+                        n.account_id = r.account_id
+                        and n.kind in (r.kind, '*')
+                        and n.channel in (f.channel, '*')
+                    order by n.decided_at desc, n.granted
+                    limit 1
+                ), true)
+            order by f.place
+            limit 1
+        ) as n
+    ),
+    promised as (
+        insert into duebook.intent as i (
+            account_id, operation_key, kind, subject, payment_id, channel, notify_at, give_up_at,
+            provider_account, run_id, change_id, ownership, cohort_version, intended_local, zone,
+            tzdb_version
+        )
+        select
+            m.account_id, m.next_key, m.kind, m.subject, m.payment_id, m.next_channel,
+            pg_catalog.clock_timestamp(), m.give_up_at, m.provider_account, m.run_id, m.change_id,
+            m.ownership, m.cohort_version, m.intended_local, m.zone, m.tzdb_version
+        from moved as m
+        order by m.account_id, m.next_key
+        on conflict (account_id, operation_key) do nothing
+        returning
+            i.account_id, i.intent_id, i.operation_key, i.kind, i.channel, i.notify_at, i.give_up_at
+    ),
+    scheduled as (
+        insert into duebook.due (account_id, intent_id, due_at, kind, channel, give_up_at)
+        select p.account_id, p.intent_id, p.notify_at, p.kind, p.channel, p.give_up_at
+        from promised as p
+    ),
+    noted as (
+        insert into duebook.fail_over (account_id, intent_id, to_intent_id)
+        select m.account_id, m.intent_id, p.intent_id
+        from promised as p
+        inner join moved as m on p.account_id = m.account_id and p.operation_key = m.next_key
+        on conflict do nothing
+        returning account_id
+    )
+    select pg_catalog.count(*)::integer from noted;
+$$;
+
+COMMENT ON FUNCTION duebook.fail_over_refused(p_account_ids text[], p_intent_ids bigint[]) IS 'Promises refused intents again on the next channel of their kind on which the account can be reached. Returns how many.';
+
 CREATE FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) RETURNS TABLE(ordinal bigint, known_flush_no integer)
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -3098,6 +3277,42 @@ CREATE FUNCTION duebook.key_part(p_part text) RETURNS text
 $$;
 
 COMMENT ON FUNCTION duebook.key_part(p_part text) IS 'One part of an operation key, escaped: % becomes %25, then : becomes %3A.';
+
+CREATE FUNCTION duebook.lift_suppression(p_account_id text, p_channel text, p_why text, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_gone duebook.suppression;
+begin
+    if
+        pg_catalog.btrim(coalesce(p_why, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
+        raise exception 'lifting a suppression names why and who asks for it'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    delete from duebook.suppression as s
+    where s.account_id = p_account_id and s.channel = p_channel
+    returning s.* into v_gone;
+    if not found then
+        return 'known';
+    end if;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'lift_suppression', p_account_id, p_channel,
+        pg_catalog.jsonb_build_object(
+            'why', p_why,
+            'reason', v_gone.reason,
+            'source', v_gone.source,
+            'suppressed_at', v_gone.suppressed_at
+        )
+    );
+    return 'lifted';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.lift_suppression(p_account_id text, p_channel text, p_why text, p_by text) IS 'Lets a channel reach an account again. Returns lifted or known.';
 
 CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) RETURNS TABLE(account_id text, intent_id bigint, place text, cause text, due_at timestamp with time zone, kind text, channel text, give_up_at timestamp with time zone, tries smallint, claims integer, suspicions smallint, safe_retry_until timestamp with time zone, batch_id bigint)
     LANGUAGE sql STABLE
@@ -5998,6 +6213,69 @@ $$;
 
 COMMENT ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) IS 'Puts picked due rows that got no attempt into held with their cause, or notes that they were duplicates. Returns how many.';
 
+CREATE FUNCTION duebook.set_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+declare
+    v_decided_at timestamptz := coalesce(p_decided_at, pg_catalog.clock_timestamp());
+    v_known duebook.consent;
+begin
+    if
+        p_account_id is null or p_kind is null or p_channel is null or p_granted is null
+        or pg_catalog.btrim(coalesce(p_source, '')) = ''
+    then
+        raise exception 'a consent names account, kind, channel, decision and source'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    -- Somebody who decides from a clock that is ahead must not outrank later decisions for long.
+    if v_decided_at > pg_catalog.clock_timestamp() + interval '5 minutes' then
+        raise exception 'a decision of % is in the future', v_decided_at
+            using errcode = 'invalid_parameter_value', column = 'decided_at';
+    end if;
+
+    insert into duebook.consent as c (account_id, kind, channel, granted, source, decided_at)
+    values (p_account_id, p_kind, p_channel, p_granted, p_source, v_decided_at)
+    on conflict (account_id, kind, channel) do nothing;
+    if not found then
+        select c.* into strict v_known
+        from duebook.consent as c
+        where c.account_id = p_account_id and c.kind = p_kind and c.channel = p_channel
+        for update;
+        if
+            (v_known.granted, v_known.source, v_known.decided_at)
+            is not distinct from (p_granted, p_source, v_decided_at)
+        then
+            return 'known';
+        end if;
+        if v_known.decided_at = v_decided_at and v_known.source = p_source then
+            raise exception 'the decision of % for % was recorded otherwise',
+                p_source, v_decided_at
+                using errcode = 'unique_violation', column = 'granted';
+        end if;
+        -- Of two at once the refusal counts.
+        if
+            v_known.decided_at > v_decided_at
+            or (v_known.decided_at = v_decided_at and not v_known.granted)
+        then
+            perform duebook.audit_consent(
+                p_account_id, p_kind, p_channel, p_granted, p_source, v_decided_at, false
+            );
+            return 'older';
+        end if;
+        update duebook.consent as c
+        set granted = p_granted, source = p_source, decided_at = v_decided_at
+        where c.account_id = p_account_id and c.kind = p_kind and c.channel = p_channel;
+    end if;
+    perform duebook.audit_consent(
+        p_account_id, p_kind, p_channel, p_granted, p_source, v_decided_at, true
+    );
+    return 'recorded';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.set_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone) IS 'Records a decision of an account about a kind of notice on a channel. Returns recorded, older or known.';
+
 CREATE FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text DEFAULT SESSION_USER) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -6341,6 +6619,36 @@ $$;
 
 COMMENT ON FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) IS 'Status of a discrepancy that a run finds, from the row before and the amounts that it finds now.';
 
+CREATE FUNCTION duebook.suppress(p_account_id text, p_channel text, p_reason text, p_by text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+begin
+    if
+        p_account_id is null or p_channel is null
+        or pg_catalog.btrim(coalesce(p_reason, '')) = ''
+        or pg_catalog.btrim(coalesce(p_by, '')) = ''
+    then
+        raise exception 'a suppression names account, channel, reason and who asks for it'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    insert into duebook.suppression (account_id, channel, reason, source)
+    values (p_account_id, p_channel, p_reason, 'operator')
+    on conflict do nothing;
+    if not found then
+        return 'known';
+    end if;
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    values (
+        p_by, 'suppress', p_account_id, p_channel,
+        pg_catalog.jsonb_build_object('reason', p_reason)
+    );
+    return 'suppressed';
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.suppress(p_account_id text, p_channel text, p_reason text, p_by text) IS 'Stops a channel for an account. Returns suppressed or known.';
+
 CREATE FUNCTION duebook.sweep_paused_by() RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO ''
@@ -6391,6 +6699,66 @@ $$;
 
 COMMENT ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) IS 'When each of some missed intents may be sent, in the order of the arrays, so that catching up keeps its rate; null where no slot is left before its limit.';
 
+CREATE FUNCTION duebook.take_contact_slots(p_channel text, p_account_ids text[], p_intent_ids bigint[]) RETURNS TABLE(account_id text, intent_id bigint, free_at timestamp with time zone)
+    LANGUAGE plpgsql
+    SET search_path TO ''
+    AS $$
+#variable_conflict use_column
+declare
+    v_row record;
+    v_now timestamptz;
+    v_free_at timestamptz;
+    v_locked text := '';
+begin
+    for v_row in
+        select w.account_id, w.intent_id
+        from unnest(p_account_ids, p_intent_ids) with ordinality as w (account_id, intent_id, place)
+        where not exists (
+            select
+            from duebook.contact_slot as s
+            where s.account_id = w.account_id and s.intent_id = w.intent_id
+        )
+        order by w.account_id, w.place
+    loop
+        if v_row.account_id <> v_locked then
+            -- Two senders must not see the same room; in order, so that they can't wait in a ring.
+            perform pg_catalog.pg_advisory_xact_lock(
+                pg_catalog.hashtextextended('duebook.contact_slot ' || v_row.account_id, 0)
+            );
+            v_locked := v_row.account_id;
+            v_now := pg_catalog.clock_timestamp();
+        end if;
+        select pg_catalog.max(f.free_at) into v_free_at
+        from duebook.contact_cap as c
+        cross join lateral (
+            -- Of the newest slots, the one that must have left before another fits.
+            select s.taken_at + c.per as free_at
+            from duebook.contact_slot as s
+            where
+                s.account_id = v_row.account_id
+                and s.taken_at > v_now - c.per
+                and c.channel in ('*', s.channel)
+            order by s.taken_at desc
+            offset c.most - 1
+            limit 1
+        ) as f
+        where c.channel in ('*', p_channel);
+        if v_free_at is null then
+            insert into duebook.contact_slot (account_id, intent_id, channel, taken_at)
+            values (v_row.account_id, v_row.intent_id, p_channel, v_now)
+            on conflict do nothing;
+        else
+            account_id := v_row.account_id;
+            intent_id := v_row.intent_id;
+            free_at := v_free_at;
+            return next;
+        end if;
+    end loop;
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.take_contact_slots(p_channel text, p_account_ids text[], p_intent_ids bigint[]) IS 'Enters messages that are about to be sent under the contact caps. Returns those without room, with the instant from which there is.';
+
 CREATE FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO ''
@@ -6428,6 +6796,28 @@ end;
 $$;
 
 COMMENT ON FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) IS 'Takes a match by hand back; the next run matches the entry by its reference again. Returns unmatched.';
+
+CREATE FUNCTION duebook.unsubscribe(p_account_id text, p_kind text, p_channel text, p_source text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO ''
+    AS $$
+begin
+    if exists (
+        select
+        from duebook.consent as c
+        where
+            c.account_id = p_account_id
+            and c.kind = p_kind
+            and c.channel = p_channel
+            and not c.granted
+    ) then
+        return 'known';
+    end if;
+    return duebook.set_consent(p_account_id, p_kind, p_channel, false, p_source);
+end;
+$$;
+
+COMMENT ON FUNCTION duebook.unsubscribe(p_account_id text, p_kind text, p_channel text, p_source text) IS 'A recipient leaves a topic by the link of a message. Returns recorded or known.';
 
 CREATE FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE
@@ -6805,6 +7195,38 @@ COMMENT ON COLUMN duebook.contact.region IS 'Region whose quiet hours apply.';
 
 COMMENT ON COLUMN duebook.contact.imported_at IS 'When it was last changed by an import.';
 
+CREATE TABLE duebook.contact_cap (
+    channel text NOT NULL,
+    most integer NOT NULL,
+    per interval NOT NULL,
+    CONSTRAINT cap_is_positive CHECK (((most > 0) AND (per > '00:00:00'::interval)))
+);
+
+COMMENT ON TABLE duebook.contact_cap IS 'The most messages that one account is sent in a time; critical kinds are not counted and not held back.';
+
+COMMENT ON COLUMN duebook.contact_cap.channel IS 'Channel that it counts, * for all channels together.';
+
+COMMENT ON COLUMN duebook.contact_cap.most IS 'Most messages.';
+
+COMMENT ON COLUMN duebook.contact_cap.per IS 'In any time of this length.';
+
+CREATE TABLE duebook.contact_slot (
+    account_id text NOT NULL,
+    intent_id bigint NOT NULL,
+    channel text NOT NULL,
+    taken_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE duebook.contact_slot IS 'Messages that a contact cap counts, each entered before it is sent; removed once no cap looks back so far.';
+
+COMMENT ON COLUMN duebook.contact_slot.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.contact_slot.intent_id IS 'Intent; of a digest the first.';
+
+COMMENT ON COLUMN duebook.contact_slot.channel IS 'Channel.';
+
+COMMENT ON COLUMN duebook.contact_slot.taken_at IS 'When it was allowed.';
+
 CREATE TABLE duebook.currency_exponent (
     provider text NOT NULL,
     currency character(3) NOT NULL,
@@ -6862,6 +7284,44 @@ ALTER TABLE duebook.delivery_report ALTER COLUMN delivery_report_id ADD GENERATE
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE duebook.digest (
+    account_id text NOT NULL,
+    digest_key text NOT NULL,
+    channel text NOT NULL,
+    intent_ids bigint[] NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT digest_has_members CHECK ((cardinality(intent_ids) > 1))
+);
+
+COMMENT ON TABLE duebook.digest IS 'Several notices in one message: who is in it was fixed before anything was sent. Append-only.';
+
+COMMENT ON COLUMN duebook.digest.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.digest.digest_key IS 'Its own key, made from those of its members; the message is identified by it.';
+
+COMMENT ON COLUMN duebook.digest.channel IS 'Channel.';
+
+COMMENT ON COLUMN duebook.digest.intent_ids IS 'Intents in their order; each has an outcome of its own.';
+
+COMMENT ON COLUMN duebook.digest.created_at IS 'When it was fixed.';
+
+CREATE TABLE duebook.digest_member (
+    account_id text NOT NULL,
+    intent_id bigint NOT NULL,
+    attempt_no integer NOT NULL,
+    digest_key text NOT NULL
+);
+
+COMMENT ON TABLE duebook.digest_member IS 'Attempts that were made by a digest. Append-only.';
+
+COMMENT ON COLUMN duebook.digest_member.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.digest_member.intent_id IS 'Intent.';
+
+COMMENT ON COLUMN duebook.digest_member.attempt_no IS 'Attempt.';
+
+COMMENT ON COLUMN duebook.digest_member.digest_key IS 'Digest that it went in.';
 
 CREATE TABLE duebook.discrepancy_event (
     event_id bigint NOT NULL,
@@ -7039,6 +7499,23 @@ COMMENT ON COLUMN duebook.event_effect.reason IS 'Why it was ignored or given up
 COMMENT ON COLUMN duebook.event_effect.run_id IS 'Run that read it.';
 
 COMMENT ON COLUMN duebook.event_effect.happened_at IS 'When.';
+
+CREATE TABLE duebook.fail_over (
+    account_id text NOT NULL,
+    intent_id bigint NOT NULL,
+    to_intent_id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+COMMENT ON TABLE duebook.fail_over IS 'Intents that were refused for good, and those that took their place on another channel. Append-only.';
+
+COMMENT ON COLUMN duebook.fail_over.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.fail_over.intent_id IS 'Refused intent.';
+
+COMMENT ON COLUMN duebook.fail_over.to_intent_id IS 'The same notice on the next channel.';
+
+COMMENT ON COLUMN duebook.fail_over.at IS 'When.';
 
 CREATE TABLE duebook.forced_match (
     provider_account text NOT NULL,
@@ -7358,8 +7835,14 @@ CREATE TABLE duebook.intent_kind (
     max_tries smallint NOT NULL,
     max_claims smallint NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    may_unsubscribe boolean DEFAULT false NOT NULL,
+    is_critical boolean DEFAULT false NOT NULL,
+    digest_within interval,
+    digest_most integer,
+    fail_over text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT catch_up_is_known CHECK ((catch_up = ANY (ARRAY['all'::text, 'latest'::text, 'skip'::text]))),
     CONSTRAINT catch_up_window_is_two_sweeps CHECK ((catch_up_window >= '00:02:00'::interval)),
+    CONSTRAINT digest_is_whole_or_absent CHECK ((((digest_within IS NULL) = (digest_most IS NULL)) AND (digest_within >= '00:00:00'::interval) AND ((digest_most >= 2) AND (digest_most <= 1000)))),
     CONSTRAINT give_up_after_is_positive CHECK ((give_up_after > '00:00:00'::interval)),
     CONSTRAINT kind_is_valid CHECK ((kind ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
     CONSTRAINT limits_are_positive CHECK (((max_tries > 0) AND (max_claims > 0))),
@@ -7395,6 +7878,16 @@ COMMENT ON COLUMN duebook.intent_kind.max_tries IS 'Burnt tries before it ends e
 COMMENT ON COLUMN duebook.intent_kind.max_claims IS 'Claims without any result before it is held as poison.';
 
 COMMENT ON COLUMN duebook.intent_kind.updated_at IS 'When it was last changed.';
+
+COMMENT ON COLUMN duebook.intent_kind.may_unsubscribe IS 'Whether its messages say how to leave the topic (RFC 8058).';
+
+COMMENT ON COLUMN duebook.intent_kind.is_critical IS 'Whether the contact cap does not hold it back.';
+
+COMMENT ON COLUMN duebook.intent_kind.digest_within IS 'Notices of one account that are due within this go in one message; null: each in its own.';
+
+COMMENT ON COLUMN duebook.intent_kind.digest_most IS 'Most notices of one message.';
+
+COMMENT ON COLUMN duebook.intent_kind.fail_over IS 'Channels that are tried in turn once one has refused for good.';
 
 CREATE TABLE duebook.intent_request (
     account_id text NOT NULL,
@@ -10228,14 +10721,26 @@ ALTER TABLE ONLY duebook.cohort
 ALTER TABLE ONLY duebook.consent
     ADD CONSTRAINT consent_pkey PRIMARY KEY (account_id, kind, channel);
 
+ALTER TABLE ONLY duebook.contact_cap
+    ADD CONSTRAINT contact_cap_pkey PRIMARY KEY (channel);
+
 ALTER TABLE ONLY duebook.contact
     ADD CONSTRAINT contact_pkey PRIMARY KEY (account_id, channel);
+
+ALTER TABLE ONLY duebook.contact_slot
+    ADD CONSTRAINT contact_slot_pkey PRIMARY KEY (account_id, intent_id);
 
 ALTER TABLE ONLY duebook.currency_exponent
     ADD CONSTRAINT currency_exponent_pkey PRIMARY KEY (provider, currency);
 
 ALTER TABLE ONLY duebook.delivery_report
     ADD CONSTRAINT delivery_report_pkey PRIMARY KEY (delivery_report_id);
+
+ALTER TABLE ONLY duebook.digest_member
+    ADD CONSTRAINT digest_member_pkey PRIMARY KEY (account_id, intent_id, attempt_no);
+
+ALTER TABLE ONLY duebook.digest
+    ADD CONSTRAINT digest_pkey PRIMARY KEY (account_id, digest_key);
 
 ALTER TABLE ONLY duebook.discrepancy_event
     ADD CONSTRAINT discrepancy_event_pkey PRIMARY KEY (event_id);
@@ -10254,6 +10759,9 @@ ALTER TABLE ONLY duebook.environment
 
 ALTER TABLE ONLY duebook.event_effect
     ADD CONSTRAINT event_effect_pkey PRIMARY KEY (provider_account, event_id);
+
+ALTER TABLE ONLY duebook.fail_over
+    ADD CONSTRAINT fail_over_pkey PRIMARY KEY (account_id, intent_id);
 
 ALTER TABLE ONLY duebook.forced_match
     ADD CONSTRAINT forced_match_pkey PRIMARY KEY (provider_account, entry_id);
@@ -10403,6 +10911,10 @@ CREATE INDEX batch_by_lease ON duebook.batch USING btree (lease_until);
 
 CREATE INDEX cohort_by_name ON duebook.cohort USING btree (cohort, cohort_version);
 
+CREATE INDEX contact_slot_by_account ON duebook.contact_slot USING btree (account_id, taken_at);
+
+CREATE INDEX contact_slot_by_time ON duebook.contact_slot USING btree (taken_at);
+
 CREATE UNIQUE INDEX delivery_report_once ON duebook.delivery_report USING btree (channel, provider_message_id, status, code) NULLS NOT DISTINCT;
 
 CREATE INDEX discrepancy_by_payment ON duebook.discrepancy USING btree (account_id, payment_id);
@@ -10521,6 +11033,9 @@ REVOKE ALL ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key te
 GRANT ALL ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) TO duebook_app;
 GRANT ALL ON FUNCTION duebook.ask_to_send(p_account_id text, p_operation_key text, p_sender text) TO duebook_old_sender;
 
+REVOKE ALL ON FUNCTION duebook.audit_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone, p_counts boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.audit_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone, p_counts boolean) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.batch_status(p_difference_minor bigint, p_has_payout boolean, p_is_itemisable boolean, p_is_complete boolean) TO duebook_app;
 
@@ -10612,6 +11127,9 @@ GRANT ALL ON FUNCTION duebook.expire_holds(p_batch duebook.batch, p_from integer
 REVOKE ALL ON FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.expire_one_hold(p_batch duebook.batch, p_position integer, p_due_offset interval) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.fail_over_refused(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.fail_over_refused(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.find_lost_batches(p_batch_ids bigint[], p_tokens uuid[], p_flush_nos integer[]) TO duebook_app;
 
@@ -10676,6 +11194,9 @@ GRANT ALL ON FUNCTION duebook.key_kind(p_operation_key text) TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.key_part(p_part text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_app;
 GRANT ALL ON FUNCTION duebook.key_part(p_part text) TO duebook_analyst;
+
+REVOKE ALL ON FUNCTION duebook.lift_suppression(p_account_id text, p_channel text, p_why text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.lift_suppression(p_account_id text, p_channel text, p_why text, p_by text) TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
@@ -10798,6 +11319,9 @@ GRANT ALL ON FUNCTION duebook.schedule_fault(p_schedule duebook.schedule) TO due
 REVOKE ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.set_aside_due(p_picked tid[], p_batch_id bigint) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.set_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.set_consent(p_account_id text, p_kind text, p_channel text, p_granted boolean, p_source text, p_decided_at timestamp with time zone) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.set_hold_resource(p_resource text, p_capacity integer, p_by text) TO duebook_app;
 
@@ -10819,14 +11343,24 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.discrepancy TO duebook_app;
 REVOKE ALL ON FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.status_when_found(p_before duebook.discrepancy, p_provider_minor bigint, p_ledger_minor bigint, p_currency character) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.suppress(p_account_id text, p_channel text, p_reason text, p_by text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.suppress(p_account_id text, p_channel text, p_reason text, p_by text) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.sweep_paused_by() FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.sweep_paused_by() TO duebook_app;
 
 REVOKE ALL ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.take_catch_up_slots(p_paces text[], p_rates integer[], p_limits timestamp with time zone[], p_now timestamp with time zone) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.take_contact_slots(p_channel text, p_account_ids text[], p_intent_ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.take_contact_slots(p_channel text, p_account_ids text[], p_intent_ids bigint[]) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.unmatch(p_provider_account text, p_entry_id text, p_by text, p_reason text) TO duebook_app;
+
+REVOKE ALL ON FUNCTION duebook.unsubscribe(p_account_id text, p_kind text, p_channel text, p_source text) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.unsubscribe(p_account_id text, p_kind text, p_channel text, p_source text) TO duebook_app;
+GRANT ALL ON FUNCTION duebook.unsubscribe(p_account_id text, p_kind text, p_channel text, p_source text) TO duebook_receiver;
 
 REVOKE ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.whole_tokens(p_budget duebook.budget, p_at timestamp with time zone) TO duebook_app;
@@ -10865,11 +11399,19 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.consent TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.contact TO duebook_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.contact_cap TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.contact_slot TO duebook_app;
+
 GRANT SELECT ON TABLE duebook.currency_exponent TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.delivery_report TO duebook_app;
 
 GRANT USAGE ON SEQUENCE duebook.delivery_report_delivery_report_id_seq TO duebook_app;
+
+GRANT SELECT,INSERT ON TABLE duebook.digest TO duebook_app;
+
+GRANT SELECT,INSERT ON TABLE duebook.digest_member TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.discrepancy_event TO duebook_app;
 
@@ -10882,6 +11424,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.entry_allocation TO duebook_a
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.environment TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.event_effect TO duebook_app;
+
+GRANT SELECT,INSERT ON TABLE duebook.fail_over TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.forced_match TO duebook_app;
 

@@ -77,6 +77,12 @@ def _horizon(horizon: timedelta) -> timedelta:
     return horizon
 
 
+def _cap_length(per: timedelta) -> timedelta:
+    if not timedelta(minutes=1) <= per <= timedelta(days=366):
+        raise ValueError("expected a minute to a year (PT1M to P366D)")
+    return per
+
+
 def _aware(instant: datetime) -> datetime:
     if instant.tzinfo is None:
         raise ValueError("expected an instant with its offset such as 2026-11-30T02:00:00Z")
@@ -273,8 +279,19 @@ class ProviderAccountConfig(_Model):
         )
 
 
+class DigestConfig(_Model):
+    """Notices of one account that are due within `within` go in one message, at most `most`."""
+
+    within: Duration
+    most: Annotated[int, Field(ge=2, le=1000)] = 50
+
+
 class KindConfig(_Model):
-    """One kind of notice with its whole policy."""
+    """One kind of notice with its whole policy.
+
+    `may_unsubscribe`: its messages say how to leave the topic. `critical`: the contact cap does not
+    hold it back. `fail_over`: channels that are tried in turn once one has refused for good.
+    """
 
     enabled: bool
     channel: Name
@@ -287,6 +304,10 @@ class KindConfig(_Model):
     spread_per_minute: Annotated[int, Field(gt=0)]
     max_tries: Annotated[int, Field(gt=0, lt=1000)]
     max_claims: Annotated[int, Field(gt=0, lt=1000)]
+    may_unsubscribe: bool = False
+    critical: bool = False
+    digest: DigestConfig | None = None
+    fail_over: tuple[Name, ...] = ()
 
 
 class BudgetConfig(_Model):
@@ -323,6 +344,17 @@ class ChannelConfig(_Model):
     budget: BudgetConfig | None = None
 
 
+class ContactCapConfig(_Model):
+    """No account is sent more than `most` messages in any time of length `per`.
+
+    Of one channel, or of all together. Critical kinds are not counted and not held back.
+    """
+
+    channel: Name | None = None
+    most: Annotated[int, Field(gt=0, le=10_000)]
+    per: Annotated[Duration, After(_cap_length)]
+
+
 class SweepConfig(_Model):
     """How much one sweep takes, and for how long."""
 
@@ -331,6 +363,17 @@ class SweepConfig(_Model):
     time_budget_seconds: Annotated[int, Field(gt=0, le=900)] = 300
     senders: Annotated[int, Field(gt=0, le=64)] = 2
     horizon: Annotated[Duration, After(_horizon)] = timedelta(days=7)
+
+
+class UnsubscribeConfig(_Model):
+    """Where a recipient leaves a topic: the public address of the receiver.
+
+    The password of the named connection is what the links are sealed with; in its extra `previous`,
+    one or a list of those that are being rotated out.
+    """
+
+    url: Annotated[str, Field(pattern=r"^https?://[^\s?#]+$")]
+    connection: Name
 
 
 class WebhookConfig(_Model):
@@ -499,6 +542,8 @@ class Config(_Model):
     provider_accounts: Mapping[Name, ProviderAccountConfig]
     kinds: Mapping[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")], KindConfig]
     channels: Mapping[Name, ChannelConfig] = Field(default_factory=dict)
+    contact_caps: tuple[ContactCapConfig, ...] = ()
+    unsubscribe: UnsubscribeConfig | None = None
     sweep: SweepConfig = SweepConfig()
     routing: RoutingConfig = RoutingConfig()
     severity: SeverityConfig = SeverityConfig()
@@ -585,6 +630,7 @@ def _contradictions(config: Config) -> Iterator[str]:
     yield from _kind_contradictions(config)
     yield from _webhook_contradictions(config)
     yield from _quiet_contradictions(config)
+    yield from _cap_contradictions(config)
     routed = [rule.provider_account for rule in config.routing.rules]
     for target in [*routed, config.routing.default]:
         if target is not None and target not in config.provider_accounts:
@@ -595,10 +641,26 @@ def _kind_contradictions(config: Config) -> Iterator[str]:
     for kind, policy in config.kinds.items():
         if policy.channel not in config.channels:
             yield f"kinds.{kind}.channel = {policy.channel!r}: expected one of [channels]"
+        for channel in policy.fail_over:
+            if channel not in config.channels:
+                yield f"kinds.{kind}.fail_over = {channel!r}: expected one of [channels]"
+        if len({policy.channel, *policy.fail_over}) <= len(policy.fail_over):
+            yield f"kinds.{kind}.fail_over: expected other channels than its own, each once"
+        if policy.may_unsubscribe and config.unsubscribe is None:
+            yield f"kinds.{kind}.may_unsubscribe needs [unsubscribe]: where a topic is left"
         if policy.give_up_after <= timedelta(0):
             yield f"kinds.{kind}.give_up_after: expected more than nothing"
         if policy.catch_up_window < timedelta(minutes=2):
             yield f"kinds.{kind}.catch_up_window: expected at least two sweeps (PT2M)"
+
+
+def _cap_contradictions(config: Config) -> Iterator[str]:
+    channels = [cap.channel for cap in config.contact_caps]
+    if len(set(channels)) < len(channels):
+        yield "contact_caps: expected one for each channel, and one without"
+    for channel in channels:
+        if channel is not None and channel not in config.channels:
+            yield f"contact_caps: channel {channel!r}: expected one of [channels]"
 
 
 def _quiet_contradictions(config: Config) -> Iterator[str]:

@@ -4,6 +4,7 @@
 -- no more than 1,000 of them; a fill pass takes the rest in due order. A backlog that fits into the
 -- batch needs no fairness and skips the first pass. A budget gives at most the tokens it has, and
 -- where it is paced a slot in time for each message. After a pause one message goes first.
+-- Notices that go in one message are claimed together, also those that are due a little later.
 -- While an incident pauses the sweeps it claims nothing.
 -- Rows whose attempt can't be inserted are set aside (see set_aside_due) and never stop a claim.
 -- The settings pin the plan: every access is by index, whatever the statistics say.
@@ -42,6 +43,7 @@ declare
     v_tokens integer;
     v_slot_from timestamptz;
     v_is_probe boolean := false;
+    v_digest_most integer;
     v_backlog integer;
     v_cursor text;
     v_from text;
@@ -105,6 +107,12 @@ begin
         return;
     end if;
 
+    select pg_catalog.max(k.digest_most) into v_digest_most
+    from duebook.intent_kind as k
+    where
+        k.digest_most is not null
+        and (k.channel = p_channel or p_channel = any(k.fail_over));
+
     if p_alone then
         select pg_catalog.array_agg(x.ctid) into v_part
         from (
@@ -135,6 +143,10 @@ begin
         if v_backlog > v_limit then
             v_accounts := least(c_accounts, v_limit);
             v_quota := v_limit / v_accounts;
+            if v_digest_most is not null then
+                v_quota := least(greatest(v_quota, v_digest_most), v_limit);
+                v_accounts := v_limit / v_quota;
+            end if;
             v_probes := c_probes;
             select c.account_id into v_cursor
             from duebook.claim_cursor as c where c.channel = p_channel;
@@ -228,6 +240,39 @@ begin
         end if;
     end if;
 
+    if
+        v_digest_most is not null
+        and not p_alone
+        and pg_catalog.cardinality(v_picked) between 1 and v_limit - 1
+    then
+        select pg_catalog.array_agg(x.ctid) into v_part
+        from (
+            select m.ctid
+            from (
+                select distinct d.account_id
+                from duebook.due as d
+                where d.ctid = any(v_picked)
+            ) as a
+            cross join lateral (
+                select d.ctid
+                from duebook.due as d
+                where
+                    d.channel = p_channel
+                    and d.account_id = a.account_id
+                    and d.due_at <= v_due_before + (
+                        select k.digest_within from duebook.intent_kind as k where k.kind = d.kind
+                    )
+                    and d.suspicions < 2
+                    and d.ctid <> all(v_picked)
+                order by d.channel, d.account_id, d.due_at
+                limit v_digest_most
+                for update skip locked
+            ) as m
+            limit v_limit - pg_catalog.cardinality(v_picked)
+        ) as x;
+        v_picked := v_picked || coalesce(v_part, '{}');
+    end if;
+
     if pg_catalog.cardinality(v_picked) = 0 then
         return query select null::bigint, 0, 0;
         return;
@@ -247,7 +292,21 @@ begin
             d.intent_id,
             d.claims + 1,
             v_batch_id,
-            pg_catalog.row_number() over (order by d.due_at, d.account_id, d.intent_id) - 1,
+            pg_catalog.row_number() over (
+                order by
+                    case when v_digest_most is not null then d.account_id end,
+                    case
+                        when v_digest_most is not null
+                            then exists (
+                                select
+                                from duebook.intent_kind as k
+                                where k.kind = d.kind and k.digest_most is not null
+                            )
+                    end,
+                    d.due_at,
+                    d.account_id,
+                    d.intent_id
+            ) - 1,
             d.due_at,
             d.tries,
             d.suspicions,

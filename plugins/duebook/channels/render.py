@@ -7,7 +7,7 @@ and the field, so that the gate can hold the intent; neither error nor log holds
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -99,6 +99,13 @@ class Renderer:
         html = self._part(kind, "html", shown) if self._has(kind, "html") else None
         return Rendered(subject, text, html)
 
+    def render_digest(self, notices: Sequence[Rendered]) -> Rendered:
+        """Several notices in one message, from what each says: `notices`, and their `count`."""
+        facts = {"notices": notices, "count": len(notices)}
+        subject = " ".join(self._part("digest", "subject", facts).split())
+        text = self._part("digest", "text", facts).strip() + "\n"
+        return Rendered(subject, text, None)
+
     def _has(self, kind: str, part: str) -> bool:
         try:
             self._environment.get_template(f"{kind}.{part}.jinja2")
@@ -108,7 +115,7 @@ class Renderer:
             return True
         return True
 
-    def _part(self, kind: str, part: str, facts: Mapping[str, str]) -> str:
+    def _part(self, kind: str, part: str, facts: Mapping[str, object]) -> str:
         try:
             return self._environment.get_template(f"{kind}.{part}.jinja2").render(facts)
         except jinja2.TemplateNotFound:
@@ -131,6 +138,11 @@ def _shipped() -> Renderer:
 def render(kind: str, facts: Mapping[str, object]) -> Rendered:
     """The notice of `kind` by the shipped templates; see Renderer.render()."""
     return _shipped().render(kind, facts)
+
+
+def render_digest(notices: Sequence[Rendered]) -> Rendered:
+    """Several notices of one account in one message, in their order; raises RenderError."""
+    return _shipped().render_digest(notices)
 
 
 def _shown_facts(kind: str, facts: Mapping[str, object]) -> dict[str, str]:

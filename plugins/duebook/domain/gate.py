@@ -2,7 +2,8 @@
 
 Its order is the design's, and no path goes around it: environment, ownership, still wanted, too
 late, pause, suppression, consent, quiet hours, contact, budget, channel enabled, and last the pace
-of catching up, so that only what may be sent takes a slot. The first that objects decides.
+of catching up and the contact cap, so that only what may be sent takes a slot of either. The first
+that objects decides.
 Everything it needs was read before, in the transaction that opens the window of sends.
 """
 
@@ -41,7 +42,7 @@ EXPIRE_REASONS: Final = frozenset(
 HOLD_CAUSES: Final = frozenset(
     {"environment", "no_consent", "zone_unknown", "no_contact", "paused", "retry_unsafe"}
 )
-DEFER_REASONS: Final = frozenset({"quiet_hours", "budget", "spread"})
+DEFER_REASONS: Final = frozenset({"quiet_hours", "budget", "spread", "contact_cap"})
 DROP_REASONS: Final = frozenset({"has_outcome", "lost_claim", "not_owner"})
 
 _REQUESTED: Final = (
@@ -76,7 +77,8 @@ class GateFacts:
     recipient's IANA zone, looked at only when there are windows. `safe_retry_until` is set on a
     repeat of a send that the provider may have accepted. `newer_due` as in catch_up.judge().
     `slot_at` is when the pace of catching up lets a missed one go, None for what was not missed;
-    at or after `give_up_at` it means that no slot was left in time.
+    at or after `give_up_at` it means that no slot was left in time. `contact_free_at` is from when
+    on a contact cap has room for it, None where there is room now.
     """
 
     due_at: datetime
@@ -102,6 +104,7 @@ class GateFacts:
     pause: Pause = "none"
     safe_retry_until: datetime | None = None
     slot_at: datetime | None = None
+    contact_free_at: datetime | None = None
     is_internal: bool = False
 
 
@@ -215,6 +218,15 @@ def _spread(facts: GateFacts, now: datetime) -> Decision | None:
     return Decision("defer", "spread", slot_at)
 
 
+def _contact_cap(facts: GateFacts, now: datetime) -> Decision | None:
+    free_at = facts.contact_free_at
+    if free_at is None or free_at <= now:
+        return None
+    if free_at >= facts.give_up_at:
+        return Decision("expire", "too_late")
+    return Decision("defer", "contact_cap", free_at)
+
+
 _Check = Callable[[GateFacts, datetime], Decision | None]
 _CHECKS: Final[tuple[_Check, ...]] = (
     _environment,
@@ -230,6 +242,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     _channel_enabled,
     _safe_retry,
     _spread,
+    _contact_cap,
 )
 
 

@@ -18,6 +18,7 @@ from duebook.config import (
     ChannelConfig,
     CohortConfig,
     Config,
+    ContactCapConfig,
     KindConfig,
     OldSenderConfig,
     ProviderAccountConfig,
@@ -83,6 +84,7 @@ def write_config(
     for name, channel in sorted(config.channels.items()):
         _put_budget(connection, name, channel, report, by)
     if only_account is None:
+        report.note("contact caps", _put_contact_caps(connection, config.contact_caps, by))
         report.note("severity", _put_severity(connection, config.severity, by))
         _put_rollout(connection, config, report, by)
     known = {row[0] for row in connection.execute(query("list_applied_kinds"))}
@@ -106,6 +108,21 @@ def _put_budget(
     ).fetchone()
     if row is not None or channel.budget is not None:
         report.note(f"budget {name}", None if row is None else str(row[0]))
+
+
+def _put_contact_caps(
+    connection: psycopg.Connection[Any], caps: Sequence[ContactCapConfig], by: str
+) -> str | None:
+    row = connection.execute(
+        query("put_contact_caps"),
+        {
+            "actor": by,
+            "channels": [cap.channel or "*" for cap in caps],
+            "most": [cap.most for cap in caps],
+            "per": [cap.per for cap in caps],
+        },
+    ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _put_rollout(
@@ -279,6 +296,11 @@ def _put_kind(
             "spread_per_minute": policy.spread_per_minute,
             "max_tries": policy.max_tries,
             "max_claims": policy.max_claims,
+            "may_unsubscribe": policy.may_unsubscribe,
+            "is_critical": policy.critical,
+            "digest_within": policy.digest and policy.digest.within,
+            "digest_most": policy.digest and policy.digest.most,
+            "fail_over": list(policy.fail_over),
         },
     ).fetchone()
     return None if row is None else str(row[0])

@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, cast, runtime_checkable
@@ -22,25 +22,24 @@ from uuid import UUID, uuid4
 import psycopg
 import structlog
 
-from duebook.channels.base import Channel, Message, SendResult, message_id_for
-from duebook.channels.render import RenderError, render
+from duebook.channels.base import Channel, Message, SendResult
+from duebook.channels.render import Rendered, RenderError
 from duebook.db.connect import Connect, describe, is_away, unavailable
 from duebook.db.sql import query
 from duebook.domain.backoff import retry_delay
-from duebook.domain.gate import find_zone
 from duebook.errors import (
     ConfigurationError,
     RefusedError,
     UnavailableError,
     WitnessAwayError,
 )
-from duebook.services.catch_up import catching_up
 from duebook.services.flush import (
     Claimed,
     Ending,
     Flush,
     Flushed,
     Pause,
+    Rules,
     Window,
     apply_flush,
     read_message_facts,
@@ -51,12 +50,13 @@ from duebook.services.judge import (
     ending_of,
     hold,
     is_about_channel,
-    is_address_dead,
     judge_rows,
-    message_facts,
+    why_dead,
 )
+from duebook.services.manners import Parcel, completing, parcels_of
 from duebook.services.pace import Pace
 from duebook.services.witness import Guard
+from duebook.services.writing import Links, Writer
 
 _log = structlog.get_logger(__name__)
 
@@ -102,6 +102,7 @@ class SenderOptions:
     due_offset: timedelta
     reconnect_for: timedelta
     mail_senders: Mapping[str, str | None]
+    links: Links | None = None
 
 
 @dataclass(slots=True)
@@ -141,6 +142,8 @@ class _Batch:
     position: int = 0
     endings: list[Ending] = field(default_factory=list)
     suppressed: list[tuple[str, str]] = field(default_factory=list)
+    opted_out: list[str] = field(default_factory=list)
+    has_contact_caps: bool = False
     pause: Pause | None = None
     unsent: int = 0
     has_tokens: bool = True
@@ -148,6 +151,21 @@ class _Batch:
     is_probe: bool = False
     is_answered: bool = False
     pace: Pace | None = None
+
+    def note(self, rules: Rules) -> None:
+        """What the rules of its window say about how it is closed."""
+        self.has_tokens, self.had_pauses = rules.has_tokens, rules.consecutive_pauses > 0
+        self.is_probe = self.is_probe or rules.is_probe
+        self.has_contact_caps = rules.has_contact_caps
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What a window is to send, a message a parcel (none for bulk), and what else ends in it."""
+
+    parcels: list[Parcel]
+    messages: list[Message]
+    endings: list[Ending]
 
 
 @dataclass(slots=True)
@@ -391,7 +409,9 @@ class Sender:
             start=start,
             mark=mark,
             renews=bool(batch.endings),
-            catch_up=catching_up(self._safety(batch.channel)),
+            complete=completing(
+                self._safety(batch.channel), batch.channel, is_last=mark >= batch.size
+            ),
         )
         try:
             return self._flush(batch, flush)
@@ -414,6 +434,8 @@ class Sender:
             resets_pauses=batch.had_pauses and batch.is_answered,
             is_probe=batch.is_probe,
             suppressed=batch.suppressed,
+            opted_out=batch.opted_out,
+            has_contact_caps=batch.has_contact_caps,
         )
 
     def _flush(self, batch: _Batch, flush: Flush) -> Flushed:
@@ -430,6 +452,7 @@ class Sender:
         batch.unsent += sum(1 for each in flush.endings if each.result not in _TOOK_A_TOKEN)
         batch.endings = []
         batch.suppressed = []
+        batch.opted_out = []
         return flushed
 
     def _close(self, batch: _Batch) -> None:
@@ -451,8 +474,7 @@ class Sender:
         channel = self._channels[batch.channel]
         self.counts.windows += 1
         rules = window.rules
-        batch.has_tokens, batch.had_pauses = rules.has_tokens, rules.consecutive_pauses > 0
-        batch.is_probe = batch.is_probe or rules.is_probe
+        batch.note(rules)
         if rules.environment_refusal is not None:
             self._close(batch)
             raise RefusedError(rules.environment_refusal)
@@ -467,40 +489,38 @@ class Sender:
         deadline = lease_end - (channel.io_timeout + _MARGIN).total_seconds()
         safety = self._safety(batch.channel)
         policies = Policies(rules)
-        to_send, endings = judge_rows(window.rows, policies, window.now, safety)
-        messages, failed = self._render(to_send, window.now, channel)
-        endings += failed
-        unrendered = {ending.row.position for ending in failed}
-        to_send = [row for row in to_send if row.position not in unrendered]
+        mark = mark if window.cut_at is None else window.cut_at
+        plan = self._plan(window, mark, policies, channel)
+        parcels, endings = plan.parcels, plan.endings
         window_end = min(deadline, opened_at + self._options.window_time.total_seconds())
-        self._tell_witness(batch, to_send, window.now)
+        self._tell_witness(batch, parcels, window.now)
         sent = self._runner.run(
-            self._send(channel, to_send, messages, deadline, window_end, batch.pace)
+            self._send(channel, parcels, plan.messages, deadline, window_end, batch.pace)
         )
         next_position = mark
-        if len(sent.answers) < len(to_send):
-            next_position = to_send[len(sent.answers)].position
+        if len(sent.answers) < len(parcels):
+            next_position = parcels[len(sent.answers)].rows[0].position
             endings = [ending for ending in endings if ending.row.position < next_position]
         if sent.is_stale:
             self.counts.stale_starts += mark - next_position
         clock = _Clock(window.now, opened_at)
         look_up_from = clock.at(lease_end) + channel.io_timeout
-        self._judge_answers(batch, to_send, sent, policies, clock, look_up_from)
+        self._judge_answers(batch, parcels, sent, policies, clock, look_up_from)
         batch.endings += endings
         batch.position = next_position
         self._adapt(batch.channel, next_position - start, mark - start, boottime() - opened_at)
         return not sent.is_stale and window.age_left > channel.io_timeout + safety + _MARGIN
 
-    def _tell_witness(self, batch: _Batch, rows: Sequence[Claimed], now: datetime) -> None:
+    def _tell_witness(self, batch: _Batch, parcels: Sequence[Parcel], now: datetime) -> None:
         """Write the window down outside the database; without that there is no I/O."""
-        if self._witness is None or not rows:
+        if self._witness is None or not parcels:
             return
         try:
             self._witness.tell(
                 batch_id=batch.batch_id,
                 token=str(batch.token),
                 flush_no=batch.follows,
-                newest_intent_id=max(row.intent_id for row in rows),
+                newest_intent_id=max(row.intent_id for parcel in parcels for row in parcel.rows),
                 at=now,
             )
         except WitnessAwayError:
@@ -508,76 +528,102 @@ class Sender:
             self._close(batch)
             raise
 
+    def _plan(self, window: Window, mark: int, policies: Policies, channel: Channel) -> _Plan:
+        """What is sent of the window's rows before `mark`, and what ends or waits unsent."""
+        rows = [row for row in window.rows if row.position < mark]
+        safety = self._safety(channel.name)
+        to_send, endings = judge_rows(rows, policies, window.now, safety)
+        if isinstance(channel, BulkChannel):
+            return _Plan(parcels_of(to_send, window.digest_keys), [], endings)
+        rendered, unrendered = self._render(to_send, window.now, channel.name)
+        told = [row for row in to_send if row.position in rendered]
+        plan = _Plan([], [], endings + unrendered)
+        writer = self._writer(channel.name)
+        for parcel in parcels_of(told, window.digest_keys):
+            texts = [rendered[row.position] for row in parcel.rows]
+            try:
+                plan.messages.append(writer.write(channel.name, parcel, texts))
+            except RenderError as error:
+                held = [hold(row, window.now, "template", error.field) for row in parcel.rows]
+                plan.endings += held
+            else:
+                plan.parcels.append(parcel)
+        return plan
+
+    def _writer(self, channel: str) -> Writer:
+        return Writer(self._options.mail_senders.get(channel), self._options.links)
+
     def _render(
-        self, rows: Sequence[Claimed], now: datetime, channel: Channel
-    ) -> tuple[list[Message], list[Ending]]:
-        if not rows or isinstance(channel, BulkChannel):
-            return [], []
+        self, rows: Sequence[Claimed], now: datetime, channel: str
+    ) -> tuple[dict[int, Rendered], list[Ending]]:
+        """What each of the rows says, by position, and those that can't be said."""
+        if not rows:
+            return {}, []
         facts = self.transact(lambda conn: read_message_facts(conn, rows))
-        sender = self._options.mail_senders.get(channel.name)
-        messages: list[Message] = []
+        writer = self._writer(channel)
+        rendered: dict[int, Rendered] = {}
         failed: list[Ending] = []
         for row in rows:
             try:
-                messages.append(_message(row, facts[row.account_id, row.intent_id], sender))
+                rendered[row.position] = writer.render(row, facts[row.account_id, row.intent_id])
             except RenderError as error:
                 failed.append(hold(row, now, "template", error.field))
             except Exception as error:  # one bad row never stops a window
                 failed.append(hold(row, now, "template", type(error).__name__))
-        return messages, failed
+        return rendered, failed
 
     async def _send(
         self,
         channel: Channel,
-        rows: Sequence[Claimed],
+        parcels: Sequence[Parcel],
         messages: Sequence[Message],
         deadline: float,
         window_end: float,
         pace: Pace | None,
     ) -> _Sent:
-        if not rows:
+        if not parcels:
             return _Sent([], is_stale=False)
         if isinstance(channel, BulkChannel):
             if boottime() >= deadline or self._should_stop():
                 return _Sent([], is_stale=boottime() >= deadline)
-            answers = await channel.send_keys([row.operation_key or "" for row in rows])
+            answers = await channel.send_keys(
+                [parcel.digest_key or parcel.rows[0].operation_key or "" for parcel in parcels]
+            )
             finished = boottime()
             return _Sent([(answer, finished) for answer in answers], is_stale=False)
         window = _WindowOfSends(channel, messages, window_end, self._should_stop, pace)
         sent = await window.run()
-        return _Sent(sent, is_stale=len(sent) < len(rows) and boottime() >= deadline)
+        return _Sent(sent, is_stale=len(sent) < len(parcels) and boottime() >= deadline)
 
     def _judge_answers(
         self,
         batch: _Batch,
-        rows: Sequence[Claimed],
+        parcels: Sequence[Parcel],
         sent: _Sent,
         policies: Policies,
         clock: _Clock,
         look_up_from: datetime,
     ) -> None:
         pauses: list[SendResult] = []
-        for row, (answer, finished) in zip(rows, sent.answers, strict=False):
+        for parcel, (answer, finished) in zip(parcels, sent.answers, strict=False):
             batch.is_answered = batch.is_answered or _is_answer(answer)
-            if answer.status == "accepted":
-                sent_id = answer.provider_message_id
-                at = clock.at(finished)
-                batch.endings.append(Ending(row, "sent", None, at, answer.code, sent_id))
-                continue
-            ending = ending_of(
-                row,
-                answer,
-                clock.at(finished),
-                policies,
-                look_up_from=look_up_from,
-            )
-            batch.endings.append(ending)
+            # One message took one token, however many it told.
+            batch.unsent += len(parcel.rows) - 1
+            at = clock.at(finished)
+            for row in parcel.rows:
+                batch.endings.append(_ending(row, answer, at, policies, look_up_from))
+            self._judge_address(batch, parcel.rows[0].account_id, answer)
             if is_about_channel(answer):
                 pauses.append(answer)
-            if is_address_dead(answer):
-                batch.suppressed.append((row.account_id, answer.code or "refused"))
         if pauses:
             batch.pause = _pause(pauses, policies.rules.consecutive_pauses + 1)
+
+    def _judge_address(self, batch: _Batch, account_id: str, answer: SendResult) -> None:
+        reason = why_dead(answer)
+        if reason is not None:
+            batch.suppressed.append((account_id, reason))
+        if answer.opts_out:
+            batch.opted_out.append(account_id)
 
     def _adapt(self, channel: str, started: int, offered: int, seconds: float) -> None:
         """A window holds what can be started in its time: so a death leaves little in doubt."""
@@ -669,17 +715,12 @@ class _WindowOfSends:
             return SendResult("unknown", code=name, detail="the channel failed")
 
 
-def _message(row: Claimed, facts: Mapping[str, Any], sender: str | None) -> Message:
-    zone = find_zone(row.recipient_zone) or UTC
-    rendered = render(row.kind, message_facts(facts, zone))
-    return Message(
-        operation_key=row.operation_key or "",
-        message_id=message_id_for(row.account_id, row.operation_key or "", sender),
-        recipient=row.address or "",
-        subject=rendered.subject,
-        text=rendered.text,
-        html=rendered.html,
-    )
+def _ending(
+    row: Claimed, answer: SendResult, at: datetime, policies: Policies, look_up_from: datetime
+) -> Ending:
+    if answer.status == "accepted":
+        return Ending(row, "sent", None, at, answer.code, answer.provider_message_id)
+    return ending_of(row, answer, at, policies, look_up_from=look_up_from)
 
 
 def _is_answer(answer: SendResult) -> bool:

@@ -34,8 +34,9 @@ _SPECIAL = re.compile(r"[\\\t\n\r]")
 class Claimed(NamedTuple):
     """One intent of a window with the gate's facts, as read_window_facts gives them.
 
-    The last three are of missed intents only, see services/catch_up.py: newer ones that are due,
-    the policy where it is not the kind's, and the slot that catching up gave it.
+    The last four come later. Of missed intents, see services/catch_up.py: newer ones that are due,
+    the policy where it is not the kind's, and the slot that catching up gave it. Of those that no
+    contact cap has room for, see services/manners.py: from when on there is.
     """
 
     position: int
@@ -66,6 +67,7 @@ class Claimed(NamedTuple):
     newer_due: int = 0
     policy: CatchUpPolicy | None = None
     slot_at: datetime | None = None
+    contact_free_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Rules:
     quiet_hours: list[list[str | None]] | None
     pauses: list[list[str]] | None
     has_account_pauses: bool
+    has_contact_caps: bool
     kinds: dict[str, list[Any]] | None
     paused_accounts: Mapping[str, str] = field(default_factory=dict)
 
@@ -117,7 +120,8 @@ class Window:
     """An opened window. `now` is the database's clock; what is left counts from it.
 
     `slot_in_s`: when the batch's first message may start, counted from `now`, and the others each
-    `slot_spacing_s` later; None where they need not be spaced.
+    `slot_spacing_s` later; None where they need not be spaced. `cut_at`: the position from which on
+    its rows are left to the next window. `digest_keys` names the message of those that share one.
     """
 
     now: datetime
@@ -127,6 +131,8 @@ class Window:
     rows: list[Claimed]
     slot_in_s: float | None = None
     slot_spacing_s: float | None = None
+    cut_at: int | None = None
+    digest_keys: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +148,8 @@ class Flush:
     """One flush. Opens the window [start, mark), or keeps the mark, or closes the batch.
 
     `release_from`: on closing, the first position that was never tried. `unsent`: messages whose
-    tokens go back to the budget. `catch_up` completes the facts of a window's missed intents, in
-    the transaction that opens it.
+    tokens go back to the budget. `complete` adds to the facts of a window, in the transaction that
+    opens it. `opted_out` are accounts that told the provider to stop.
     """
 
     batch_id: int
@@ -164,7 +170,9 @@ class Flush:
     resets_pauses: bool = False
     is_probe: bool = False
     suppressed: Sequence[tuple[str, str]] = ()
-    catch_up: Callable[[psycopg.Connection[Any], Window], Window] | None = None
+    opted_out: Sequence[str] = ()
+    has_contact_caps: bool = False
+    complete: Callable[[psycopg.Connection[Any], Window], Window] | None = None
 
 
 @dataclass(slots=True)
@@ -267,6 +275,8 @@ def _write_endings(
     _move(conn, flush.batch_id, endings)
     _adopt(conn, endings)
     _suppress(conn, flush)
+    _fail_over(conn, endings)
+    _give_contact_slots_back(conn, flush, endings)
 
 
 def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
@@ -365,6 +375,41 @@ def _suppress(conn: psycopg.Connection[Any], flush: Flush) -> None:
                 "channel": flush.channel,
                 "account_ids": [account_id for account_id, _ in flush.suppressed],
                 "reasons": [reason for _, reason in flush.suppressed],
+            },
+        )
+    if flush.opted_out:
+        conn.execute(
+            query("refuse_consent"),
+            {"channel": flush.channel, "account_ids": sorted(set(flush.opted_out))},
+        )
+
+
+def _fail_over(conn: psycopg.Connection[Any], endings: Sequence[Ending]) -> None:
+    refused = [
+        each.row
+        for each in endings
+        if each.result == "expired" and each.reason in ("refused", "suppressed")
+    ]
+    if refused:
+        conn.execute(
+            query("fail_over_refused"),
+            {
+                "account_ids": [row.account_id for row in refused],
+                "intent_ids": [row.intent_id for row in refused],
+            },
+        )
+
+
+def _give_contact_slots_back(
+    conn: psycopg.Connection[Any], flush: Flush, endings: Sequence[Ending]
+) -> None:
+    unsent = [each.row for each in endings if each.result not in ("sent", "unknown")]
+    if flush.has_contact_caps and unsent:
+        conn.execute(
+            query("give_contact_slots_back"),
+            {
+                "account_ids": [row.account_id for row in unsent],
+                "intent_ids": [row.intent_id for row in unsent],
             },
         )
 
@@ -467,7 +512,7 @@ def _read_window(conn: psycopg.Connection[Any], flush: Flush, position: Any) -> 
     )
     if rules.has_account_pauses:
         window = replace(window, rules=_with_account_pauses(conn, rules, window.rows))
-    return window if flush.catch_up is None else flush.catch_up(conn, window)
+    return window if flush.complete is None else flush.complete(conn, window)
 
 
 def _with_account_pauses(

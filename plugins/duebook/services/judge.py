@@ -49,11 +49,25 @@ class Policies:
         """Burnt tries after which a kind gives up."""
         return int(self._kinds[kind][4])
 
+    def is_critical(self, kind: str) -> bool:
+        """Whether a contact cap does not hold the kind back."""
+        return bool(self._kinds[kind][5])
+
+    def digest_most(self, kind: str) -> int | None:
+        """The most notices of the kind that go in one message; None: each in its own."""
+        most = self._kinds[kind][6]
+        return None if most is None else int(most)
+
+    @property
+    def has_digests(self) -> bool:
+        """Whether any kind is told together."""
+        return any(policy[6] is not None for policy in self._kinds.values())
+
     def catch_up(self, kind: str) -> CatchUpPolicy:
         """The catch-up policy of a kind."""
         policy = self._catch_up.get(kind)
         if policy is None:
-            mode, window_s, most, spread, _ = self._kinds[kind]
+            mode, window_s, most, spread = self._kinds[kind][:4]
             policy = CatchUpPolicy(mode, timedelta(seconds=float(window_s)), most, spread)
             self._catch_up[kind] = policy
         return policy
@@ -119,6 +133,7 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
             pause=policies.pause_of(row),
             safe_retry_until=None if safe_retry_until is None else safe_retry_until - safety,
             slot_at=row.slot_at,
+            contact_free_at=row.contact_free_at,
         ),
         now,
     )
@@ -126,7 +141,10 @@ def gate(row: Claimed, policies: Policies, now: datetime, safety: timedelta) -> 
 
 # The facts from here on are exceptions; these are their values when there is none.
 _FIRST_EXCEPTION: Final = Claimed._fields.index("has_outcome")
-_NOTHING_KNOWN: Final = (False, None, None, False, False, False, None, False, 0, None, None)
+_NOTHING_KNOWN: Final = (
+    *(False, None, None, False, False, False, None, False, 0, None, None),
+    None,
+)
 
 
 def judge_rows(
@@ -240,10 +258,16 @@ def ending_of(
     if answer.status == "unknown":
         move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)
         return Ending(row, "unknown", answer.detail, now, code, sent_id, move)
+    if answer.opts_out:
+        return Ending(row, "expired", "opted_out", now, code, sent_id)
     if answer.status == "refused":
         return Ending(row, "expired", "refused", now, code, sent_id)
     if is_about_channel(answer):
         return Ending(row, "deferred", "budget", now, code, move=Move("due", "budget"))
+    if not answer.burns_try:
+        wait = max(retry_delay(1, jitter=jitter()), answer.retry_after or timedelta(0))
+        move = Move("due", "quiet_hours", due_at=now + wait)
+        return Ending(row, "deferred", "quiet_hours", now, code, move=move)
     tries = row.tries + 1
     if tries >= policies.max_tries(row.kind):
         return Ending(row, "expired", "exhausted", now, code)
@@ -254,9 +278,14 @@ def ending_of(
     return Ending(row, "failed", "retry", now, code, move=move)
 
 
-def is_address_dead(answer: SendResult) -> bool:
-    """Whether a refusal says that the address itself will never work."""
-    return answer.status == "refused" and bool(_ADDRESS_IS_DEAD.match(answer.code or ""))
+def why_dead(answer: SendResult) -> str | None:
+    """Why the address itself will never work, where a refusal says so."""
+    if answer.status != "refused" or answer.opts_out:
+        return None
+    if answer.suppress is not None:
+        return answer.suppress
+    code = answer.code or ""
+    return code if _ADDRESS_IS_DEAD.match(code) else None
 
 
 def message_facts(facts: Mapping[str, Any], zone: Any) -> dict[str, object]:

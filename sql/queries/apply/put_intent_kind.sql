@@ -19,7 +19,12 @@ written as (
         max_occurrences,
         spread_per_minute,
         max_tries,
-        max_claims
+        max_claims,
+        may_unsubscribe,
+        is_critical,
+        digest_within,
+        digest_most,
+        fail_over
     )
     values (
         :kind,
@@ -33,7 +38,12 @@ written as (
         :max_occurrences,
         :spread_per_minute,
         :max_tries,
-        :max_claims
+        :max_claims,
+        :may_unsubscribe,
+        :is_critical,
+        :digest_within,
+        :digest_most,
+        :fail_over
     )
     on conflict (kind) do update
         set
@@ -48,18 +58,25 @@ written as (
             spread_per_minute = excluded.spread_per_minute,
             max_tries = excluded.max_tries,
             max_claims = excluded.max_claims,
+            may_unsubscribe = excluded.may_unsubscribe,
+            is_critical = excluded.is_critical,
+            digest_within = excluded.digest_within,
+            digest_most = excluded.digest_most,
+            fail_over = excluded.fail_over,
             updated_at = clock_timestamp()
         where
         (
             k.enabled, k.channel, k.notify_after, k.give_up_after, k.is_superseded, k.catch_up,
-            k.catch_up_window, k.max_occurrences, k.spread_per_minute, k.max_tries, k.max_claims
+            k.catch_up_window, k.max_occurrences, k.spread_per_minute, k.max_tries, k.max_claims,
+            k.may_unsubscribe, k.is_critical, k.digest_within, k.digest_most, k.fail_over
         )
         is distinct from
         (
             excluded.enabled, excluded.channel, excluded.notify_after, excluded.give_up_after,
             excluded.is_superseded, excluded.catch_up, excluded.catch_up_window,
             excluded.max_occurrences, excluded.spread_per_minute, excluded.max_tries,
-            excluded.max_claims
+            excluded.max_claims, excluded.may_unsubscribe, excluded.is_critical,
+            excluded.digest_within, excluded.digest_most, excluded.fail_over
         )
     returning pg_catalog.to_jsonb(k) - 'updated_at' as stated
 )

@@ -31,6 +31,10 @@ select
         select from duebook.pause as p
         where p.scope = 'account'
     ) as has_account_pauses,
+    exists(
+        select from duebook.contact_cap as c
+        where c.channel in ('*', :channel::text)
+    ) as has_contact_caps,
     (
         select
             jsonb_object_agg(
@@ -40,7 +44,9 @@ select
                     extract(epoch from k.catch_up_window),
                     k.max_occurrences,
                     k.spread_per_minute,
-                    k.max_tries
+                    k.max_tries,
+                    k.is_critical,
+                    k.digest_most
                 )
             )
         from duebook.intent_kind as k
