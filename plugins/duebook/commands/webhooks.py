@@ -54,8 +54,10 @@ def serve_webhooks(
     receiver = make_receiver(settings, from_environment, url, tuple(trusted_proxy or ()))
     if receiver.broken:
         raise next(iter(receiver.broken.values()))
-    if not receiver.endpoints:
-        raise ConfigurationError("duebook.toml has no [webhooks.<endpoint>]: nothing to receive")
+    if not receiver.endpoints and not receiver.has_links:
+        raise ConfigurationError(
+            "duebook.toml has no [webhooks.<endpoint>] and no [unsubscribe]: nothing to receive"
+        )
 
     def tell(address: str) -> None:
         places = [f"{address}/webhooks/{name}" for name in receiver.endpoints]

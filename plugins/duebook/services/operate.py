@@ -202,9 +202,11 @@ def sweep_due(
 ) -> SweepReport:
     """One sender over every channel of duebook.toml; `now` shifts the clock of a test database."""
     from duebook.services.sweep import SweepRequest, sweep
+    from duebook.services.unsubscribe import make_links
 
     config = load_configuration(settings)
     limits = config.sweep
+    is_left = any(kind.may_unsubscribe for kind in config.kinds.values())
     request = SweepRequest(
         environment=settings.environment,
         sender=sender,
@@ -214,6 +216,7 @@ def sweep_due(
         max_batches=max_batches,
         due_offset=clock_offset(connect, now),
         horizon=limits.horizon,
+        links=make_links(config, connections) if is_left else None,
         witness=settings.witness_location,
         should_stop=should_stop,
     )

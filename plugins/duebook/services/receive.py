@@ -23,6 +23,7 @@ from duebook.db.connect import Limits, describe, session_conninfo
 from duebook.db.sql import query
 from duebook.errors import ConfigurationError, InputError, UnavailableError
 from duebook.services.signatures import Scheme, require_secret
+from duebook.services.unsubscribe import Topic
 
 Verdict = Literal["stored", "duplicate", "differs"]
 
@@ -141,6 +142,11 @@ class ReceiptStore:
             verdict: Verdict = await self._ask("record_receipt", values)
         except psycopg.DataError as error:
             raise InputError(f"the database can't keep this event: {describe(error)}") from None
+        return verdict
+
+    async def unsubscribe(self, topic: Topic, source: str) -> str:
+        """Record that a topic was left; `recorded` or `known`. Raises UnavailableError."""
+        verdict: str = await self._ask("unsubscribe", {**topic._asdict(), "source": source})
         return verdict
 
     async def check(self) -> None:

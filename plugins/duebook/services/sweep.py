@@ -27,6 +27,7 @@ from duebook.errors import RefusedError
 from duebook.services.deliver import Counts, Sender, SenderOptions, boottime
 from duebook.services.promise import CalendarReport, keep_calendar
 from duebook.services.witness import Guard, Witness
+from duebook.services.writing import Links
 from duebook.services.zones import compare_at_start
 
 _log = structlog.get_logger(__name__)
@@ -64,7 +65,7 @@ class SweepRequest:
     copy, is refused. `due_offset` shifts only the due comparison, on a test database. `max_batches`
     ends the sweep early. `window_messages` overrides the channels' own sizes. `witness` is the
     folder or URL that each window is written to before its I/O. Occurrences of schedules are
-    written as far ahead as `horizon`.
+    written as far ahead as `horizon`. `links` are where recipients leave a topic.
     """
 
     environment: str
@@ -79,6 +80,7 @@ class SweepRequest:
     due_offset: timedelta = timedelta(0)
     witness: str | None = None
     horizon: timedelta = timedelta(days=7)
+    links: Links | None = None
     reconnect_for: timedelta = timedelta(minutes=2)
     should_stop: Callable[[], bool] | None = None
 
@@ -223,6 +225,7 @@ def sender_options(
         window_time=request.window_time,
         due_offset=request.due_offset,
         reconnect_for=request.reconnect_for,
+        links=request.links,
         mail_senders={name: blocks[name].sender for name in channels if name in blocks},
     )
 
@@ -285,6 +288,7 @@ def send_all(
 
 
 _ALONE_EVERY: Final = 10
+_SLOTS_AT_ONCE: Final = 10_000
 
 
 def _most_claims(sender: Sender, request: SweepRequest) -> int | None:
@@ -314,6 +318,8 @@ def _do_chores(sender: Sender, request: SweepRequest, chores: Chores) -> None:
     _keep_calendar(sender, request, chores)
     _retest_held(sender, request, chores)
     sender.transact(lambda conn: conn.execute(query("settle_delivery_reports")).fetchone())
+    most = {"most": _SLOTS_AT_ONCE}
+    sender.transact(lambda conn: conn.execute(query("drop_contact_slots"), most))
     row = sender.transact(
         lambda conn: conn.execute(query("expire_due"), {"most": _EXPIRED_AT_ONCE}).fetchone()
     )

@@ -15,9 +15,11 @@ from duebook.connections import ConnectionSpec
 from duebook.errors import ConfigurationError, RefusedError
 from duebook.services.operate import load_configuration
 from duebook.services.receive import ReceiptStore, load_endpoints
+from duebook.services.unsubscribe import make_links
 from duebook.settings import Settings
 from duebook.web.app import make_app
 from duebook.web.edge import TrustedProxies, is_loopback, parse_proxies
+from duebook.web.unsubscribe import add_unsubscribe
 
 _MOST_REQUESTS: Final = 512
 _DRAIN_S: Final = 20
@@ -25,12 +27,16 @@ _DRAIN_S: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """The application, its endpoints by name, and those that can't verify anything, and why."""
+    """The application, its endpoints by name, and those that can't verify anything, and why.
+
+    `has_links`: it also serves the links by which recipients leave a topic.
+    """
 
     app: FastAPI
     endpoints: tuple[str, ...]
     broken: dict[str, ConfigurationError]
     proxies: TrustedProxies
+    has_links: bool = False
 
 
 def make_receiver(
@@ -43,15 +49,21 @@ def make_receiver(
 
     Raises ConfigurationError for settings that can't be read; opens nothing.
     """
-    endpoints, broken = load_endpoints(load_configuration(settings), connections)
+    config = load_configuration(settings)
+    endpoints, broken = load_endpoints(config, connections)
+    links = make_links(config, connections)
     proxies = parse_proxies((settings.trusted_proxies, *trusted_proxies))
     own = settings.receiver_database_url
     store = ReceiptStore(own.get_secret_value() if own else database_url)
+    app = make_app(endpoints, broken, store, proxies)
+    if links is not None:
+        add_unsubscribe(app, links, store, proxies)
     return Receiver(
-        app=make_app(endpoints, broken, store, proxies),
+        app=app,
         endpoints=tuple(sorted(endpoints)),
         broken=broken,
         proxies=proxies,
+        has_links=links is not None,
     )
 
 
