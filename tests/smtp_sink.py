@@ -32,6 +32,13 @@ class _Handler:
     def __init__(self, sink: SmtpSink) -> None:
         self._sink = sink
 
+    async def handle_EHLO(
+        self, server: SMTP, session: Session, envelope: Envelope, name: str, replies: list[str]
+    ) -> list[str]:
+        session.host_name = name
+        # It reads line by line from what has come, so that it can have come at once.
+        return [replies[0], "250-PIPELINING", *replies[1:]] if self._sink.pipelining else replies
+
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
@@ -61,9 +68,11 @@ class SmtpSink:
         tls: ssl.SSLContext | None = None,
         refuse: Collection[str] = (),
         pace: Path | None = None,
+        pipelining: bool = True,
     ) -> None:
         self.port = port
         self.refused = frozenset(refuse)
+        self.pipelining = pipelining
         self.messages: list[dict[str, Any]] = []
         self.connections = 0
         self._login = login

@@ -17,12 +17,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 HANG_UP = "HANG UP"
 HANG = "HANG"
+WAIT = "WAIT"
+PIPELINING = "250-hostile.localhost\r\n250-PIPELINING\r\n250 8BITMIME"
 
 
 @dataclass
 class Script:
     """What a hostile server says at each step: a reply, HANG_UP (close), or HANG (say nothing).
 
+    WAIT is the usual reply, but not before release(). `refused` are recipients that get a 550.
     `only_first`: the misbehaviour is for the first connection, later ones are served well.
     """
 
@@ -35,6 +38,7 @@ class Script:
     hang_up_in_text: bool = False
     hang_up_after_each: bool = False
     only_first: bool = False
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -52,7 +56,7 @@ class HostileServer:
         self.connections += 1
         script = self.script
         if script.only_first and self.connections > 1:
-            script = Script()
+            script = Script(ehlo=PIPELINING if script.ehlo == PIPELINING else Script.ehlo)
         try:
             await self._talk(script, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, _HungUpError):
@@ -72,6 +76,9 @@ class HostileServer:
             if verb == "QUIT":
                 await self._say(writer, "221 Bye")
                 return
+            if verb == "RCPT" and line[9:-1] in script.refused:
+                await self._say(writer, "550 5.1.1 no such user")
+                continue
             await self._say(writer, self._answer(script, verb))
             if verb == "DATA" and script.data.startswith("354"):
                 await self._take_text(script, reader, writer)
@@ -92,7 +99,12 @@ class HostileServer:
         if script.hang_up_in_text:
             await reader.read(1)
             raise _HungUpError
-        self.texts.append(await reader.readuntil(b"\r\n.\r\n"))
+        text = b""
+        while (line := await reader.readline()) != b".\r\n":
+            if not line:
+                raise _HungUpError
+            text += line
+        self.texts.append(text)
         await self._say(writer, script.end)
         if script.hang_up_after_each:
             raise _HungUpError
@@ -100,6 +112,9 @@ class HostileServer:
     async def _say(self, writer: asyncio.StreamWriter, reply: str) -> None:
         if reply == HANG_UP:
             raise _HungUpError
+        if reply == WAIT:
+            await self._hanging.wait()
+            reply = Script.end
         if reply == HANG:
             await self._hanging.wait()
             raise _HungUpError

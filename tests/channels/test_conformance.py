@@ -54,13 +54,17 @@ def email_case(options: dict[str, Any], sink: SmtpSink) -> Iterator[Case]:
         yield channel, lambda: len(sink.messages)
 
 
-@pytest.fixture(params=["email plain", "email starttls+login", "email tls+login", "noop"])
+@pytest.fixture(
+    params=["email plain", "email one by one", "email starttls+login", "email tls+login", "noop"]
+)
 def case(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[Case]:
     secured = {"login": LOGIN[0], "password": LOGIN[1], "ca_file": certificate.ca_file}
     opened: contextlib.AbstractContextManager[Case]
     match request.param:
         case "email plain":
             opened = email_case({}, SmtpSink())
+        case "email one by one":
+            opened = email_case({}, SmtpSink(pipelining=False))
         case "email starttls+login":
             sink = SmtpSink(login=LOGIN, security="starttls", tls=certificate.server_context())
             opened = email_case({"security": "starttls", **secured}, sink)

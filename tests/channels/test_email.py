@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from duebook.errors import ConfigurationError, UnavailableError
 from tests.channels.servers import (
     HANG,
     HANG_UP,
+    PIPELINING,
+    WAIT,
     Certificate,
     HostileServer,
     Script,
@@ -114,7 +117,10 @@ def send_one(script: Script, sent: Message | None = None, **changes: Any) -> Sen
     ],
     ids=lambda value: str(value)[:120],
 )
-def test_what_a_server_does_means(script: Script, status: str, code: str) -> None:
+@pytest.mark.parametrize("ehlo", [Script.ehlo, PIPELINING], ids=["one by one", "pipelined"])
+def test_what_a_server_does_means(script: Script, status: str, code: str, ehlo: str) -> None:
+    if script.ehlo == Script.ehlo:
+        script = replace(script, ehlo=ehlo)
     result = send_one(script)
     assert (result.status, result.code) == (status, code)
 
@@ -130,8 +136,9 @@ def test_what_a_server_does_means(script: Script, status: str, code: str) -> Non
     ],
     ids=["greeting", "mail", "rcpt", "data", "end"],
 )
-def test_a_silent_server_is_left_in_time(script: Script, status: str) -> None:
-    result = send_one(script, io_timeout=timedelta(seconds=0.3))
+@pytest.mark.parametrize("ehlo", [Script.ehlo, PIPELINING], ids=["one by one", "pipelined"])
+def test_a_silent_server_is_left_in_time(script: Script, status: str, ehlo: str) -> None:
+    result = send_one(replace(script, ehlo=ehlo), io_timeout=timedelta(seconds=0.3))
     assert (result.status, result.code in ("timeout", "connection")) == (status, True)
 
 
@@ -216,6 +223,149 @@ def test_an_idle_connection_that_says_421_is_made_anew() -> None:
         return second.status, len(server.texts)
 
     assert against(Script(), act) == ("accepted", 2)
+
+
+class TestPipelining:
+    def test_no_text_is_sent_before_it_is_asked_for(self) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> SendResult:
+            return await channel.send(message())
+
+        async def run() -> tuple[SendResult, HostileServer]:
+            async with hostile(Script(ehlo=PIPELINING, data=HANG)) as server:
+                channel = EmailChannel(options(server.port, io_timeout=timedelta(seconds=0.3)))
+                await channel.open()
+                result = await act(channel, server)
+                await channel.close()
+                return result, server
+
+        result, server = asyncio.run(run())
+        assert (result.status, result.code) == ("later", "timeout")
+        assert [line.split()[0] for line in server.commands] == ["EHLO", "MAIL", "RCPT", "DATA"]
+        assert server.texts == []
+
+    @pytest.mark.parametrize(
+        "data", ["354 go on", "503 5.5.1 no valid recipients"], ids=["354", "503"]
+    )
+    def test_a_refused_recipient_costs_neither_a_mail_nor_the_connection(self, data: str) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> list[str | None]:
+            server.script.data = data
+            first = await channel.send(message(1))
+            server.script.data = Script.data
+            second = await channel.send(message(2))
+            assert server.connections == 1
+            assert [text for text in server.texts if text] == server.texts[-1:]
+            return [first.code, second.code]
+
+        refused = frozenset({"customer1@example.org"})
+        script = Script(ehlo=PIPELINING, refused=refused)
+        assert against(script, act) == ["550 5.1.1", "250 2.0.0"]
+
+    def test_a_text_for_which_the_sender_was_refused_is_not_sent_empty_either(self) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> list[str | None]:
+            first = await channel.send(message(1))
+            server.script.mail = Script.mail
+            second = await channel.send(message(2))
+            assert len(server.texts) == 1
+            assert b"R-2" in server.texts[0]
+            return [first.code, second.code]
+
+        script = Script(ehlo=PIPELINING, mail="552 5.3.4 too large")
+        assert against(script, act) == ["552 5.3.4", "250 2.0.0"]
+
+    def test_each_of_many_gets_its_own_answer_over_one_connection(self) -> None:
+        numbers = range(100)
+        refused = {n for n in numbers if n % 7 in (1, 2)}
+
+        async def act(channel: EmailChannel, server: HostileServer) -> list[str]:
+            results = await asyncio.gather(*(channel.send(message(n)) for n in numbers))
+            assert server.connections == 1
+            taken = [text for text in server.texts if text]
+            assert len(taken) == len(numbers) - len(refused)
+            for number in set(numbers) - refused:
+                (text,) = (each for each in taken if b"payment R-%d\r\n" % number in each)
+                assert b"To: customer%d@example.org\r\n" % number in text
+            return [result.status for result in results]
+
+        addresses = frozenset(f"customer{n}@example.org" for n in refused)
+        script = Script(ehlo=PIPELINING, refused=addresses)
+        expected = ["refused" if n in refused else "accepted" for n in numbers]
+        assert (
+            against(script, act, max_connections=1, messages_per_connection=len(numbers))
+            == expected
+        )
+
+    def test_the_next_mail_is_under_way_while_one_waits_for_its_answer(self) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> list[str]:
+            async with asyncio.TaskGroup() as group:
+                sends = [group.create_task(channel.send(message(n))) for n in (1, 2)]
+                # The server has read the first text; the second envelope is in its socket.
+                await until(lambda: bool(server.texts))
+                server.release()
+            assert server.connections == 1
+            return [send.result().status for send in sends]
+
+        script = Script(ehlo=PIPELINING, end=WAIT)
+        assert against(script, act, max_connections=1) == ["accepted"] * 2
+
+    def test_one_that_is_given_up_behind_another_does_not_disturb_it(self) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> list[str]:
+            first = asyncio.create_task(channel.send(message(1)))
+            second = asyncio.create_task(channel.send(message(2)))
+            await until(lambda: bool(server.texts))
+            second.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            server.release()
+            third = await channel.send(message(3))
+            assert [b"R-2\r\n" in text for text in server.texts] == [False, False]
+            return [(await first).status, third.status]
+
+        script = Script(ehlo=PIPELINING, end=WAIT)
+        assert against(script, act, max_connections=1) == ["accepted"] * 2
+
+    def test_one_behind_a_lost_one_is_sent_by_another_connection(self) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> list[str]:
+            results = await asyncio.gather(*(channel.send(message(n)) for n in (1, 2)))
+            assert sum(b"R-2\r\n" in text for text in server.texts) == 1
+            return [result.status for result in results]
+
+        script = Script(ehlo=PIPELINING, end=HANG_UP, only_first=True)
+        assert against(script, act, max_connections=1) == ["unknown", "accepted"]
+
+    def test_a_server_that_closes_after_so_many_is_no_failure(self) -> None:
+        async def act(channel: EmailChannel, server: HostileServer) -> set[str]:
+            results = await asyncio.gather(*(channel.send(message(n)) for n in range(20)))
+            assert len(server.texts) == 20
+            return {result.status for result in results}
+
+        script = Script(ehlo=PIPELINING, hang_up_after_each=True)
+        assert against(script, act, max_connections=2) == {"accepted"}
+
+    def test_it_can_be_switched_off(self) -> None:
+        made = EmailOptions.from_connection(
+            ChannelConnection("smtp.example", extra={"pipelining": "false"}),
+            sender="a@b.example",
+            io_timeout=timedelta(seconds=1),
+        )
+        assert not made.pipelining
+
+
+@pytest.mark.parametrize("ehlo", [Script.ehlo, PIPELINING], ids=["one by one", "pipelined"])
+def test_a_reply_that_nobody_asked_for_is_never_taken_for_the_next(ehlo: str) -> None:
+    async def act(channel: EmailChannel, server: HostileServer) -> list[str | None]:
+        first = await channel.send(message(1))
+        second = await channel.send(message(2))
+        assert server.connections == 2
+        return [first.code, second.code]
+
+    script = Script(ehlo=ehlo, end="250 2.0.0 Ok\r\n550 5.7.1 stray", only_first=True)
+    assert against(script, act) == ["250 2.0.0", "250 2.0.0"]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("script", [Script(rcpt=ECHO), Script(end=ECHO), Script(mail=ECHO)])

@@ -13,6 +13,7 @@ _LOCAL = re.compile(rf"[{_ATOM}.]+", re.ASCII)
 _DOT_ATOM = re.compile(rf"[{_ATOM}]+(?:\.[{_ATOM}]+)*", re.ASCII)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SEPARATORS: Final = frozenset('"(),:;<>@[\\] \t')
 
 
@@ -45,7 +46,7 @@ def parse_mailbox(text: str) -> Mailbox:
     Stray dots in the local part ("a..b@", which some providers hand out) are accepted. Raises
     AddressError.
     """
-    if any(ord(char) < 0x20 or char == "\x7f" for char in text):
+    if _CONTROL.search(text):
         raise AddressError("address holds a control character")
     local, at, domain = text.strip().rpartition("@")
     if not at or not local or not domain:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ipaddress
 import socket
 import ssl
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import formatdate
@@ -26,6 +28,7 @@ import structlog
 from duebook.channels.base import ConnectionLike, Message, SendResult
 from duebook.channels.mime import Envelope, MessageError, MessageWriter
 from duebook.channels.smtp_replies import Stage, judge_reply
+from duebook.channels.smtp_wire import Reply, Wire
 from duebook.errors import ConfigurationError, UnavailableError
 
 Security = Literal["starttls", "tls", "plain"]
@@ -38,6 +41,11 @@ _START_INPUT: Final = 354
 # Servers drop an idle client after five minutes (RFC 5321 4.5.3.2.7); well before that.
 _IDLE_SECONDS: Final = 60.0
 _QUIT_SECONDS: Final = 2.0
+# One waits for the answer to its text while the next one's commands are under way.
+_PIPELINED: Final = 2
+_STAGES: Final[tuple[Stage, ...]] = ("sender", "recipient", "data")
+_RSET: Final = b"RSET\r\n"
+_QUIT: Final = b"QUIT\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class EmailOptions:
     verify_certificate: bool = True
     ca_file: Path | None = None
     local_hostname: str | None = None
+    pipelining: bool = True
 
     @classmethod
     def from_connection(
@@ -66,8 +75,8 @@ class EmailOptions:
         `security`: starttls, tls or plain. Without it: what the extras of Airflow's own SMTP
         connection say (`disable_tls`, `disable_ssl`, `ssl_context` = none), tls on port 465, plain
         to a loopback address, and otherwise STARTTLS, which the server must then offer. Also
-        `ca_file`, `local_hostname`, `max_connections`, `messages_per_connection`. Raises
-        ConfigurationError.
+        `ca_file`, `local_hostname`, `max_connections`, `messages_per_connection`, and `pipelining`
+        false for a server that offers it and then gets it wrong. Raises ConfigurationError.
         """
         extra = connection.extra
         host = connection.host.strip()
@@ -88,6 +97,7 @@ class EmailOptions:
             verify_certificate=str(extra.get("ssl_context", "")).lower() != "none",
             ca_file=Path(str(ca_file)) if ca_file else None,
             local_hostname=str(extra["local_hostname"]) if extra.get("local_hostname") else None,
+            pipelining=_flag(extra, "pipelining") is not False,
         )
 
 
@@ -157,34 +167,41 @@ class _Progress:
 
 
 class _Link:
-    """One logged-in connection to the server."""
+    """One logged-in connection to the server.
+
+    The library makes it, secures it and logs in; from then on it is a Wire. `depth` envelopes may
+    be under way at a time: two where the server knows PIPELINING (RFC 2920), one after another
+    where it doesn't.
+    """
 
     def __init__(self, options: EmailOptions, tls: ssl.SSLContext | None) -> None:
         self._options = options
-        self._timeout = options.io_timeout.total_seconds()
         self._smtp = aiosmtplib.SMTP(
             hostname=options.host,
             port=options.port,
-            timeout=self._timeout,
+            timeout=options.io_timeout.total_seconds(),
             use_tls=options.security == "tls",
             start_tls=False,
             tls_context=tls,
             local_hostname=options.local_hostname or _own_name(),
         )
-        # Kept, since the library forgets it when it closes by itself.
-        self._transport: asyncio.BaseTransport | None = None
-        self.sent = 0
+        self._wire: Wire | None = None
+        self._size_limit = 0
+        self.depth = 1
+        self.envelopes = 0
+        self.begun = 0
         self.idle_since = 0.0
         self._needs_reset = False
 
     @property
     def is_alive(self) -> bool:
-        return self._smtp.is_connected
+        return self._wire is not None and self._wire.is_open
 
     async def connect(self) -> None:
         """Connect, secure and log in. Raises _LinkError."""
         try:
             await self._connect()
+            self._take_over()
         except BaseException:
             self.abort()
             raise
@@ -203,7 +220,6 @@ class _Link:
             await self._greet()
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             raise _LinkError(_tls_failure(error, options.security)) from None
-        self._transport = smtp.transport
         if options.login is None:
             return
         try:
@@ -220,85 +236,126 @@ class _Link:
         except aiosmtplib.SMTPHeloError:
             await self._smtp.helo()
 
-    async def transfer(self, sender: str, envelope: Envelope, progress: _Progress) -> SendResult:
+    def _take_over(self) -> None:
+        smtp = self._smtp
+        if not isinstance(smtp.transport, asyncio.Transport) or not smtp.is_connected:
+            raise _lost_before_message()
+        self._wire = Wire(smtp.transport)
+        is_pipelining = self._options.pipelining and smtp.supports_extension("pipelining")
+        self.depth = _PIPELINED if is_pipelining else 1
+        limit = smtp.esmtp_extensions.get("size", "")
+        self._size_limit = int(limit) if limit.isdecimal() else 0
+
+    async def transfer(self, sender: bytes, envelope: Envelope, progress: _Progress) -> SendResult:
         """One envelope. Raises _LinkError when the connection was lost before the message."""
         unsupported = self._unsupported(envelope)
         if unsupported is not None:
             return unsupported
+        wire = self._wire
+        if wire is None:
+            raise _lost_before_message()
+        commands = _commands(sender, envelope)
+        if self.depth > 1:
+            return await self._transfer_at_once(wire, commands, envelope, progress)
+        return await self._transfer_step_by_step(wire, commands, envelope, progress)
+
+    async def _transfer_at_once(
+        self, wire: Wire, commands: Sequence[bytes], envelope: Envelope, progress: _Progress
+    ) -> SendResult:
+        replies = await wire.begin(b"".join(commands), len(commands))
+        refusal = _first_refusal(replies)
+        if refusal is None:
+            if len(replies) < len(commands):
+                raise self._lost()
+            return await self._send_text(wire, envelope.data, progress)
+        self._leave_turn(wire, replies)
+        return refusal
+
+    def _leave_turn(self, wire: Wire, replies: Sequence[Reply]) -> None:
+        """After a refusal: make the connection ready for the next envelope, or end it."""
+        if not wire.is_open or len(replies) < len(_STAGES):
+            self.abort()
+            return
+        _, recipient, data = (reply.code for reply in replies)
+        if data >= 400:
+            wire.pass_on(_RSET, 1)
+        elif data == _START_INPUT and recipient >= 400:
+            # The server asks for a text that nobody is to get: an empty one (RFC 2920 3.1).
+            wire.pass_on(b".\r\n" + _RSET, 2)
+        else:
+            # It would take a text, for somebody: only hanging up is sure to send nothing.
+            self.abort()
+
+    async def _transfer_step_by_step(
+        self, wire: Wire, commands: Sequence[bytes], envelope: Envelope, progress: _Progress
+    ) -> SendResult:
         if self._needs_reset:
-            await self._command(b"RSET")
+            if not await wire.go_on(_RSET):
+                raise self._lost()
             self._needs_reset = False
-        for stage, line in _commands(sender, envelope):
-            code, text = await self._command(*line)
-            hoped = code == _START_INPUT if stage == "data" else 200 <= code < 300
-            if not hoped:
+        replies: list[Reply] = []
+        for command in commands:
+            heard = await wire.go_on(command)
+            if not heard:
+                raise self._lost()
+            replies += heard
+            refusal = _first_refusal(replies)
+            if refusal is not None:
                 self._needs_reset = True
-                return judge_reply(stage, code, text)
-        return await self._send_text(envelope.data, progress)
+                return refusal
+        return await self._send_text(wire, envelope.data, progress)
 
     def _unsupported(self, envelope: Envelope) -> SendResult | None:
-        smtp = self._smtp
-        if envelope.needs_smtputf8 and not smtp.supports_extension("smtputf8"):
+        if envelope.needs_smtputf8 and not self._smtp.supports_extension("smtputf8"):
             return SendResult(
                 "refused", code="smtputf8", detail="server can't carry such an address"
             )
-        limit = smtp.esmtp_extensions.get("size", "")
-        if limit.isdecimal() and 0 < int(limit) < len(envelope.data):
+        if 0 < self._size_limit < len(envelope.data):
             return SendResult("refused", code="size", detail="message is larger than allowed")
         return None
 
-    async def _command(self, *words: bytes) -> tuple[int, str]:
-        try:
-            reply = await self._smtp.execute_command(*words)
-        except (aiosmtplib.SMTPException, OSError):
-            self.abort()
-            detail = "connection was lost before the message"
-            raise _LinkError(SendResult("later", code="connection", detail=detail)) from None
-        return reply.code, reply.message
+    def _lost(self) -> _LinkError:
+        self.abort()
+        return _lost_before_message()
 
-    async def _send_text(self, data: bytes, progress: _Progress) -> SendResult:
-        protocol = self._smtp.protocol
-        if protocol is None or not protocol.is_connected:
-            self.abort()
-            detail = "connection was lost before the message"
-            raise _LinkError(SendResult("later", code="connection", detail=detail))
+    async def _send_text(self, wire: Wire, data: bytes, progress: _Progress) -> SendResult:
+        if not wire.is_open:
+            raise self._lost()
         progress.is_body_sent = True
-        try:
-            # Not smtp.data(): it doesn't tell a loss before its 354 from one after the text.
-            protocol.write(data.replace(b"\r\n.", b"\r\n..") + b".\r\n")
-            reply = await protocol.read_response(timeout=self._timeout)
-        except (aiosmtplib.SMTPException, OSError):
+        heard = await wire.finish(data.replace(b"\r\n.", b"\r\n..") + b".\r\n")
+        if not heard:
             self.abort()
             detail = "connection was lost after the message, before its answer"
             return SendResult("unknown", code="connection", detail=detail)
-        self.sent += 1
-        result = judge_reply("message", reply.code, reply.message)
-        if reply.code == 421 or result.status == "unknown":
+        result = judge_reply("message", heard[0].code, heard[0].text)
+        if result.status == "unknown":
             self.abort()
         return result
 
     async def quit(self) -> None:
         """Leave politely, but not for long."""
-        with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
-            async with asyncio.timeout(_QUIT_SECONDS):
-                await self._smtp.quit()
+        wire = self._wire
+        if wire is not None and wire.is_open:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_QUIT_SECONDS):
+                    await wire.go_on(_QUIT)
         self.abort()
 
     def leave(self) -> None:
         """Say QUIT and hang up without waiting for the answer."""
-        protocol = self._smtp.protocol
-        if protocol is not None and protocol.is_connected:
-            with contextlib.suppress(aiosmtplib.SMTPException, OSError):
-                protocol.write(b"QUIT\r\n")
+        if self._wire is not None and self._wire.is_open:
+            self._wire.pass_on(_QUIT, 1)
         self.abort()
 
     def abort(self) -> None:
         """Drop the connection without a word."""
-        transport = self._smtp.transport or self._transport
-        self._smtp.close()
-        if isinstance(transport, asyncio.WriteTransport):
+        transport = self._smtp.transport
+        if self._wire is not None:
+            self._wire.abort()
+        elif isinstance(transport, asyncio.WriteTransport):
             # close() alone waits for the server's part of the TLS goodbye.
             transport.abort()
+        self._smtp.close()
 
     def describe(self) -> str:
         cipher = self._smtp.get_transport_info("cipher")
@@ -307,14 +364,29 @@ class _Link:
         return f"smtp {self._options.host}:{self._options.port}, {secured}, {logged_in}"
 
 
-def _commands(sender: str, envelope: Envelope) -> tuple[tuple[Stage, tuple[bytes, ...]], ...]:
-    options = (b"SMTPUTF8", b"BODY=8BITMIME") if envelope.needs_smtputf8 else ()
+def _commands(sender: bytes, envelope: Envelope) -> tuple[bytes, bytes, bytes]:
+    """What is said before the text; its parts hold no control character, see addresses.py."""
     recipient = envelope.recipient.spelled.encode()
+    options = b" SMTPUTF8 BODY=8BITMIME" if envelope.needs_smtputf8 else b""
     return (
-        ("sender", (b"MAIL", b"FROM:<" + sender.encode() + b">", *options)),
-        ("recipient", (b"RCPT", b"TO:<" + recipient + b">")),
-        ("data", (b"DATA",)),
+        b"MAIL FROM:<%b>%b\r\n" % (sender, options),
+        b"RCPT TO:<%b>\r\n" % recipient,
+        b"DATA\r\n",
     )
+
+
+def _first_refusal(replies: Sequence[Reply]) -> SendResult | None:
+    """What the first reply that is not the one hoped for means."""
+    for stage, reply in zip(_STAGES, replies, strict=False):
+        hoped = reply.code == _START_INPUT if stage == "data" else 200 <= reply.code < 300
+        if not hoped:
+            return judge_reply(stage, reply.code, reply.text)
+    return None
+
+
+def _lost_before_message() -> _LinkError:
+    detail = "connection was lost before the message"
+    return _LinkError(SendResult("later", code="connection", detail=detail))
 
 
 def _connect_failure(error: Exception) -> SendResult:
@@ -335,6 +407,11 @@ def _tls_failure(error: Exception, security: Security) -> SendResult:
     if security == "starttls" and not isinstance(error, OSError):
         detail = "server does not offer STARTTLS"
     return SendResult("later", code="tls", detail=detail)
+
+
+@functools.lru_cache(maxsize=2)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 async def _settle() -> None:
@@ -360,29 +437,34 @@ class EmailChannel:
         """Raises ConfigurationError when the sender is not an address."""
         self.name = name
         self.io_timeout = options.io_timeout
-        self.max_concurrency = options.max_connections
+        self.max_concurrency = options.max_connections * _PIPELINED
         self._options = options
+        self._seconds = options.io_timeout.total_seconds()
         self._writer = MessageWriter(options.sender)
-        self._sender = self._writer.sender.spelled
+        self._sender = self._writer.sender.spelled.encode()
         self._tls: ssl.SSLContext | None = None
-        self._idle: deque[_Link] = deque()
-        self._slots: asyncio.Semaphore | None = None
+        self._is_open = False
+        self._depth = _PIPELINED
+        self._most_lost = options.max_connections
+        self._links: list[_Link] = []
+        self._connecting = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def open(self) -> None:
         if self._options.security != "plain":
             self._tls = _tls_context(self._options)
-        self._slots = asyncio.Semaphore(self.max_concurrency)
+        self._is_open = True
 
     async def send(self, message: Message) -> SendResult:
-        if self._slots is None:
+        if not self._is_open:
             raise RuntimeError("the channel is not open")
         try:
-            envelope = self._writer.write(message, formatdate(usegmt=True))
+            envelope = self._writer.write(message, _date(int(time.time())))
         except MessageError as error:
             return SendResult("refused", code=error.code, detail=str(error))
         progress = _Progress()
         try:
-            async with asyncio.timeout(self.io_timeout.total_seconds()), self._slots:
+            async with asyncio.timeout(self._seconds):
                 return await self._deliver(envelope, progress)
         except TimeoutError:
             status: Literal["unknown", "later"] = "unknown" if progress.is_body_sent else "later"
@@ -390,49 +472,100 @@ class EmailChannel:
             return SendResult(status, code="timeout", detail=f"no answer in time, {where} the text")
 
     async def _deliver(self, envelope: Envelope, progress: _Progress) -> SendResult:
-        idle = self._take_idle()
-        if idle is not None:
-            # The server may close an idle connection at any time, so that one loss is no news.
-            with contextlib.suppress(_LinkError):
-                result = await self._transfer(idle, envelope, progress)
-                if progress.is_body_sent or not (result.code or "").startswith("421"):
-                    return result
+        lost = 0
+        while True:
+            link = self._used_link(depth=self._depth if not lost else 1)
+            if link is None:
+                if not self._may_connect():
+                    await self._someone_to_finish()
+                    continue
+                try:
+                    link = await self._connect()
+                except _LinkError as error:
+                    _log.info("smtp link failed", channel=self.name, code=error.result.code)
+                    return error.result
+            is_used, is_behind = link.begun > 0, link.envelopes > 0
+            result = await self._transfer(link, envelope, progress)
+            # The server may end a used connection at any time, so that its end is no news.
+            is_ended = result.code == "connection" or (result.code or "").startswith("421")
+            lost += 1
+            if progress.is_body_sent or not (is_used and is_ended) or lost > self._most_lost:
+                return result
+            if is_behind and result.code == "connection":
+                # It hangs up after a mail without reading on: what is written ahead is for nothing.
+                self._depth = 1
+
+    def _used_link(self, depth: int) -> _Link | None:
+        """An idle connection; where no more may be made, one with fewer than `depth` envelopes."""
+        busy, oldest = None, asyncio.get_running_loop().time() - _IDLE_SECONDS
+        for link in tuple(self._links):
+            if not link.is_alive or (not link.envelopes and link.idle_since < oldest):
+                self._drop(link)
+            elif link.begun < self._options.messages_per_connection:
+                if not link.envelopes:
+                    return link
+                if link.envelopes < min(link.depth, depth):
+                    busy = busy or link
+        return None if self._may_connect() else busy
+
+    def _may_connect(self) -> bool:
+        return len(self._links) + self._connecting < self._options.max_connections
+
+    async def _connect(self) -> _Link:
         link = _Link(self._options, self._tls)
+        self._connecting += 1
         try:
             await link.connect()
-            return await self._transfer(link, envelope, progress)
-        except _LinkError as error:
-            _log.info("smtp link failed", channel=self.name, code=error.result.code)
-            return error.result
+            self._links.append(link)
+        finally:
+            self._connecting -= 1
+            self._wake_one()
+        return link
+
+    async def _someone_to_finish(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._wake_one()
+            raise
+
+    def _wake_one(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
 
     async def _transfer(self, link: _Link, envelope: Envelope, progress: _Progress) -> SendResult:
+        link.envelopes += 1
+        link.begun += 1
         try:
-            result = await link.transfer(self._sender, envelope, progress)
-        except BaseException:
-            # Also a cancelled or timed-out send: what is left on the wire would confuse the next.
-            link.abort()
-            raise
-        # No await from here on: a time-out must not turn a known answer into an unknown one.
-        is_reusable = link.is_alive and link.sent < self._options.messages_per_connection
-        if is_reusable and self._slots is not None:
-            link.idle_since = asyncio.get_running_loop().time()
-            self._idle.append(link)
-        else:
-            link.leave()
-        return result
+            return await link.transfer(self._sender, envelope, progress)
+        except _LinkError as error:
+            return error.result
+        finally:
+            # No await from here on: a time-out must not turn a known answer into an unknown one.
+            link.envelopes -= 1
+            if not link.is_alive:
+                self._drop(link)
+            elif not link.envelopes:
+                link.idle_since = asyncio.get_running_loop().time()
+                if link.begun >= self._options.messages_per_connection:
+                    link.leave()
+                    self._drop(link)
+            self._wake_one()
 
-    def _take_idle(self) -> _Link | None:
-        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
-        while self._idle:
-            link = self._idle.pop()
-            if link.is_alive and link.idle_since >= oldest:
-                return link
-            link.abort()
-        return None
+    def _drop(self, link: _Link) -> None:
+        link.abort()
+        if link in self._links:
+            self._links.remove(link)
 
     async def close(self) -> None:
-        self._slots = None
-        links = [self._idle.pop() for _ in range(len(self._idle))]
+        self._is_open = False
+        links, self._links = self._links, []
         await asyncio.gather(*(link.quit() for link in links))
         await _settle()
 
