@@ -18,6 +18,7 @@ from bench import report
 from bench.cases.diff_1m import Diff
 from bench.cases.diff_scale import DiffAgain, DiffGrowth, DiffLarge
 from bench.cases.drain_200k import Drain
+from bench.cases.send_smtp import Send
 from bench.environment import describe_machine, describe_server
 from bench.harness import Bench, Case, Reporter, Row
 from bench.processes import BenchError
@@ -30,7 +31,7 @@ _ROUNDS = 3
 
 def cases() -> dict[str, Case]:
     """Every case by its name, in the order of running."""
-    known: tuple[Case, ...] = (Diff(), DiffAgain(), DiffGrowth(), DiffLarge(), Drain())
+    known: tuple[Case, ...] = (Diff(), DiffAgain(), DiffGrowth(), DiffLarge(), Drain(), Send())
     return {case.name: case for case in known}
 
 

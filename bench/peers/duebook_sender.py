@@ -28,13 +28,14 @@ def main() -> None:
 
     def drain() -> dict[str, Any]:
         if profile:
-            return _profiled(lambda: sweep(connect, request, channels).to_json(), str(profile))
+            return profiled(lambda: sweep(connect, request, channels).to_json(), str(profile))
         return sweep(connect, request, channels).to_json()
 
     run_from_common_start(drain)
 
 
-def _profiled(work: Any, path: str) -> dict[str, Any]:
+def profiled(work: Any, path: str) -> dict[str, Any]:
+    """Run `work` under cProfile, whose figures go to `path`."""
     import cProfile
 
     profiler = cProfile.Profile()

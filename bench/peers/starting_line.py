@@ -1,7 +1,8 @@
 """How a process of a group waits for the common start, and says how it went.
 
 It prints `ready` when it has imported and connected, works when it reads a line, and ends by
-printing one JSON line with the instants of both ends on the clock that all processes share.
+printing one JSON line with the instants of both ends on the clock that all processes share, and
+with its processor time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def run_from_common_start(work: Callable[[], Mapping[str, Any]]) -> None:
     """Wait for the start, do the work, print what it returned with the times of both ends."""
     print("ready", flush=True)
     sys.stdin.readline()
-    started = time.monotonic()
+    started, used = time.monotonic(), time.process_time()
     report = work()
-    ended = time.monotonic()
-    print(json.dumps({**report, "started": started, "ended": ended}), flush=True)
+    ended, used = time.monotonic(), time.process_time() - used
+    times = {"started": started, "ended": ended, "cpu_seconds": used}
+    print(json.dumps({**report, **times}), flush=True)

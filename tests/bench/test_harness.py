@@ -15,6 +15,7 @@ from bench import report
 from bench.cases.diff_1m import Diff
 from bench.cases.diff_scale import DiffAgain, DiffGrowth, DiffLarge
 from bench.cases.drain_200k import Drain
+from bench.cases.send_smtp import Send
 from bench.harness import Bench, Figures, Goal, Metric, Reporter, Row, rows_of
 from bench.processes import BenchError, environment, run_group, run_measured
 from bench.server import BenchServer, parameters
@@ -81,6 +82,18 @@ def test_a_drain_ends_every_promise_once_and_so_do_its_peers(bench: Bench) -> No
         "drain, 200 accounts": "ratio >= 0.35",
         "drain, 5,000 accounts": "ratio >= 0.2",
     }
+
+
+def test_every_notice_is_mailed_once_and_ended_once(bench: Bench) -> None:
+    # The case itself refuses a contender whose mails, Message-IDs or outcomes are not as many.
+    bench.scale = 0.02
+    rows = Send().run(bench)
+    assert {(row.metric, row.peer) for row in rows if row.unit == "messages/s"} == {
+        (f"promise to outcome by mail, windows of {window}", peer)
+        for window in (50, 500)
+        for peer in ("smtplib, bytes", "smtplib, EmailMessage", "aiosmtplib, bytes")
+    }
+    assert [row.goal for row in rows[:3]] == ["ratio >= 2", "ratio >= 10", None]
 
 
 def test_a_wrong_result_gives_no_figure(

@@ -20,6 +20,8 @@ SendScope = Literal["channel", "message"]
 SendStatus = Literal["accepted", "later", "refused", "unknown"]
 Known = Literal["accepted", "not_known", "cannot_tell"]
 
+# json.dumps() makes an encoder a call.
+_as_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_FACTS: Final[Mapping[str, object]] = MappingProxyType({})
 
@@ -186,7 +188,7 @@ def message_id_for(account_id: str, operation_key: str, sender: str | None) -> s
 
     `sender` gives the domain. Only a hash is used: no id of a customer leaves in a header.
     """
-    identity = json.dumps([account_id, operation_key], ensure_ascii=False).encode()
+    identity = _as_json([account_id, operation_key]).encode()
     domain = (sender or "").rstrip("> ").rpartition("@")[2] or "duebook.invalid"
     try:
         domain.encode("ascii")

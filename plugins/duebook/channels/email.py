@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import aiosmtplib
 import structlog
@@ -238,9 +238,10 @@ class _Link:
 
     def _take_over(self) -> None:
         smtp = self._smtp
-        if not isinstance(smtp.transport, asyncio.Transport) or not smtp.is_connected:
+        if smtp.transport is None or not smtp.is_connected:
             raise _lost_before_message()
-        self._wire = Wire(smtp.transport)
+        # Not every event loop's transports are of asyncio's class, but all have its methods.
+        self._wire = Wire(cast("asyncio.Transport", smtp.transport))
         is_pipelining = self._options.pipelining and smtp.supports_extension("pipelining")
         self.depth = _PIPELINED if is_pipelining else 1
         limit = smtp.esmtp_extensions.get("size", "")
@@ -499,13 +500,14 @@ class EmailChannel:
         """An idle connection; where no more may be made, one with fewer than `depth` envelopes."""
         busy, oldest = None, asyncio.get_running_loop().time() - _IDLE_SECONDS
         for link in tuple(self._links):
-            if not link.is_alive or (not link.envelopes and link.idle_since < oldest):
-                self._drop(link)
-            elif link.begun < self._options.messages_per_connection:
-                if not link.envelopes:
+            if link.begun >= self._options.messages_per_connection:
+                continue
+            if not link.envelopes:
+                if link.is_alive and link.idle_since >= oldest:
                     return link
-                if link.envelopes < min(link.depth, depth):
-                    busy = busy or link
+                self._drop(link)
+            elif busy is None and link.envelopes < min(link.depth, depth) and link.is_alive:
+                busy = link
         return None if self._may_connect() else busy
 
     def _may_connect(self) -> bool:

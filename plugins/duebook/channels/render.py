@@ -80,6 +80,7 @@ class Renderer:
             lstrip_blocks=True,
             auto_reload=False,
         )
+        self._found: dict[str, jinja2.Template | None] = {}
 
     def render(self, kind: str, facts: Mapping[str, object]) -> Rendered:
         """The notice of `kind` from `facts`; raises RenderError.
@@ -108,18 +109,30 @@ class Renderer:
 
     def _has(self, kind: str, part: str) -> bool:
         try:
-            self._environment.get_template(f"{kind}.{part}.jinja2")
-        except jinja2.TemplateNotFound:
-            return False
+            return self._find(kind, part) is not None
         except jinja2.TemplateError:
             return True
-        return True
+
+    def _find(self, kind: str, part: str) -> jinja2.Template | None:
+        """The template, None where there is none; Jinja itself looks again for one that is not."""
+        name = f"{kind}.{part}.jinja2"
+        if name not in self._found:
+            try:
+                self._found[name] = self._environment.get_template(name)
+            except jinja2.TemplateNotFound:
+                self._found[name] = None
+        return self._found[name]
 
     def _part(self, kind: str, part: str, facts: Mapping[str, object]) -> str:
         try:
-            return self._environment.get_template(f"{kind}.{part}.jinja2").render(facts)
-        except jinja2.TemplateNotFound:
-            raise RenderError(kind, part, "there is no such template") from None
+            template = self._find(kind, part)
+            if template is None:
+                raise RenderError(kind, part, "there is no such template")
+            # What render() does, without walking over its layers of globals name by name.
+            seen = {**self._environment.globals, **facts}
+            return "".join(template.root_render_func(template.new_context(seen, shared=True)))
+        except RenderError:
+            raise
         except jinja2.UndefinedError as error:
             found = _UNDEFINED.search(str(error))
             field = found["field"] if found else part

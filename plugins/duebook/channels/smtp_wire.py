@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 _LONGEST_LINE: Final = 8192
 _MOST_LINES: Final = 100
+_MARKS: Final = (b" ", b"-", b"\r", b"")
 _CLOSING: Final = 421
 
 
@@ -150,13 +151,16 @@ class Wire(asyncio.Protocol):
     def _take(self, line: bytes) -> bool:
         """One line of a reply; False when it is none, or nobody was to get one."""
         code, mark = line[:3], line[3:4]
-        if not self._owed or not code.isdigit() or mark not in (b" ", b"-", b"\r", b""):
+        if not self._owed or not code.isdigit() or mark not in _MARKS:
             return False
-        self._lines.append(line[4:].strip())
-        if mark == b"-":
-            return len(self._lines) < _MOST_LINES
-        self._deliver(Reply(int(code), b"\n".join(self._lines)))
-        self._lines.clear()
+        text = line[4:].strip()
+        if mark == b"-" or self._lines:
+            self._lines.append(text)
+            if mark == b"-":
+                return len(self._lines) < _MOST_LINES
+            text = b"\n".join(self._lines)
+            self._lines.clear()
+        self._deliver(Reply(int(code), text))
         return True
 
     def _deliver(self, reply: Reply) -> None:

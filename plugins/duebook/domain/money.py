@@ -115,7 +115,8 @@ def format_money(minor: int, currency: str, digits: int | None = None) -> str:
     """
     shown = exponent(currency)
     counted = shown if digits is None else digits
-    whole, _, fraction = format(to_major(abs(minor), counted), "f").partition(".")
+    figures = str(abs(minor)).rjust(counted + 1, "0")
+    whole, fraction = figures[: len(figures) - counted], figures[len(figures) - counted :]
     while len(fraction) > shown and fraction.endswith("0"):
         fraction = fraction[:-1]
     fraction = fraction.ljust(shown, "0")
