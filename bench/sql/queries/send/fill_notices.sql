@@ -21,7 +21,7 @@ select
     l.payment_id,
     'email' as channel,
     statement_timestamp() - interval '1 second' + l.change_id * interval '1 microsecond'
-    as notify_at,
+        as notify_at,
     statement_timestamp() + interval '7 days' as give_up_at,
     'bench' as provider_account,
     'live' as ownership,
