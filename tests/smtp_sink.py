@@ -19,12 +19,14 @@ import ssl
 import sys
 import threading
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+HANG_UP = "HANG UP"
+Oddity = Callable[[str], str | None]
 Security = Literal["plain", "starttls", "tls"]
 
 
@@ -42,6 +44,9 @@ class _Handler:
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
+        odd = self._sink.at_recipient(address)
+        if odd is not None:
+            return odd
         if address in self._sink.refused:
             # As many servers do, it repeats the address, which must not be passed on.
             return f"550 5.1.1 <{address}>: Recipient address rejected: User unknown"
@@ -51,12 +56,23 @@ class _Handler:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         await self._sink.take_time()
+        odd = self._sink.at_text(envelope.rcpt_tos[0])
+        if odd is not None:
+            if odd == HANG_UP:
+                self._sink.keep(session, envelope)
+                assert isinstance(server.transport, asyncio.WriteTransport)
+                server.transport.abort()
+            return odd
         number = self._sink.keep(session, envelope)
         return f"250 2.0.0 Ok: queued as SINK{number:08d}"
 
 
 class SmtpSink:
-    """The server, in a thread of its own between __enter__ and __exit__."""
+    """The server, in a thread of its own between __enter__ and __exit__.
+
+    `at_recipient` and `at_text` are asked for another reply than the usual one, by the recipient;
+    HANG_UP after a text: it is kept, and nothing is said.
+    """
 
     def __init__(
         self,
@@ -69,10 +85,14 @@ class SmtpSink:
         refuse: Collection[str] = (),
         pace: Path | None = None,
         pipelining: bool = True,
+        at_recipient: Oddity = lambda address: None,
+        at_text: Oddity = lambda address: None,
     ) -> None:
         self.port = port
         self.refused = frozenset(refuse)
         self.pipelining = pipelining
+        self.at_recipient = at_recipient
+        self.at_text = at_text
         self.messages: list[dict[str, Any]] = []
         self.connections = 0
         self._login = login

@@ -18,6 +18,7 @@ STAGES: list[Stage] = ["greeting", "login", "sender", "recipient", "data", "mess
         ("recipient", 450, "4.2.0 greylisted", "message"),
         ("recipient", 450, "4.7.1 greylisted", "message"),
         ("recipient", 451, "4.7.1 greylisted", "message"),
+        ("recipient", 454, "4.7.0 not now", "channel"),
         ("recipient", 450, "mailbox busy", "message"),
         ("recipient", 550, "4.2.2 full for now", "message"),
         ("recipient", 450, "4.7.28 too much from you", "channel"),

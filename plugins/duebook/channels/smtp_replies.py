@@ -28,6 +28,7 @@ _OURS: Final = frozenset({503, 530, 534, 535, 538})
 _MESSAGE_TOO_LARGE: Final = 552
 _CLOSING: Final = 421
 _MAILBOX_BUSY: Final = 450
+_GREYLISTED: Final = frozenset({450, 451})
 _SUBJECTS: Final = {
     "1": "address refused",
     "2": "mailbox refused",
@@ -79,9 +80,9 @@ def _scope(stage: Stage, code: int, enhanced: re.Match[str] | None) -> SendScope
     subject, detail = enhanced.group(2), enhanced.group(3)
     if subject in ("1", "2", "6"):
         return "message"
-    # Grey-listing answers RCPT with 4.7.0 or 4.7.1; other policies (4.7.28) limit the sender.
-    is_greylisted = stage == "recipient" and subject == "7" and detail in ("0", "1")
-    return "message" if is_greylisted else "channel"
+    # Grey-listing answers RCPT so; other codes (454) and policies (4.7.28) are about the sender.
+    is_greylisted = code in _GREYLISTED and subject == "7" and detail in ("0", "1")
+    return "message" if stage == "recipient" and is_greylisted else "channel"
 
 
 def _is_about_us(stage: Stage, code: int, enhanced: re.Match[str] | None) -> bool:
