@@ -38,7 +38,7 @@ _DURATION: Final = re.compile(
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)S)?)?"
 )
 _LONGEST: Final = timedelta(days=36525)
-PACED_SHARE: Final = 0.85
+PACED_SHARE: Final = 0.8
 """Of a rate, what is used where messages are spaced: they arrive less evenly than they start."""
 _CLAIMED_AHEAD_S: Final = 2
 

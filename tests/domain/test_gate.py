@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from itertools import combinations
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duebook.domain import gate
 from duebook.domain.catch_up import CatchUpPolicy
 from duebook.domain.gate import (
     DEFER_REASONS,
@@ -51,6 +53,7 @@ STEPS: list[tuple[dict[str, Any], Decision]] = [
     ({"channel_enabled": False}, Decision("expire", "channel_disabled")),
     ({"safe_retry_until": NOW}, Decision("hold", "retry_unsafe")),
     ({"slot_at": NOW + HOUR}, Decision("defer", "spread", NOW + HOUR)),
+    ({"contact_free_at": NOW + HOUR}, Decision("defer", "contact_cap", NOW + HOUR)),
 ]
 
 
@@ -71,6 +74,50 @@ def test_the_first_step_that_objects_decides(chosen: set[int]) -> None:
     decision = decide(facts, NOW)
     expected = STEPS[min(chosen)][1]
     assert (decision.action, decision.reason) == (expected.action, expected.reason)
+
+
+def holds(checks: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a gate of these steps decides as it must: each alone, and each before the next."""
+    monkeypatch.setattr(gate, "_CHECKS", checks)
+    alone = all(decide(replace(CLEAR, **fact), NOW) == decision for fact, decision in STEPS)
+    in_order = all(
+        decide(replace(CLEAR, **second, **first), NOW).reason == decision.reason
+        for (first, decision), (second, _) in combinations(STEPS, 2)
+        if not first.keys() & second.keys()
+    )
+    return alone and in_order
+
+
+def test_a_gate_without_one_of_its_steps_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = gate._CHECKS
+    assert holds(steps, monkeypatch)
+    for number in range(len(steps)):
+        assert not holds(steps[:number] + steps[number + 1 :], monkeypatch), steps[number]
+
+
+def test_a_gate_with_two_steps_swapped_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = gate._CHECKS
+    for number in range(len(steps) - 1):
+        one, two = steps[number : number + 2]
+        assert not holds((*steps[:number], two, one, *steps[number + 2 :]), monkeypatch), one
+
+
+def _otherwise(step: Any, action: Any) -> Any:
+    """The step with another action for the same facts."""
+
+    def other(facts: GateFacts, now: datetime) -> Decision | None:
+        decision: Decision | None = step(facts, now)
+        return decision and replace(decision, action=action, reason="other")
+
+    return other
+
+
+def test_a_step_that_decides_otherwise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = gate._CHECKS
+    for number, step in enumerate(steps):
+        for action in ("send", "drop", "expire"):
+            mutant = (*steps[:number], _otherwise(step, action), *steps[number + 1 :])
+            assert not holds(mutant, monkeypatch), step
 
 
 def repr_of(value: Any) -> str:
@@ -102,6 +149,8 @@ def repr_of(value: Any) -> str:
         ({"safe_retry_until": NOW + HOUR}, Decision("send")),
         ({"slot_at": NOW}, Decision("send")),
         ({"slot_at": NOW + 48 * HOUR}, Decision("expire", "too_late")),
+        ({"contact_free_at": NOW}, Decision("send")),
+        ({"contact_free_at": NOW + 48 * HOUR}, Decision("expire", "too_late")),
         ({"tries": 4, "max_tries": 5}, Decision("send")),
     ],
     ids=repr_of,

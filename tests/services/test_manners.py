@@ -386,6 +386,42 @@ class TestAnswers:
         ]
 
 
+class TestOptOutInBetween:
+    """An opt-out that commits at any moment lets no more through than the window that is open."""
+
+    WINDOW = 4
+
+    @pytest.mark.parametrize("at", range(18))
+    @pytest.mark.parametrize("concurrency", [1, 3])
+    def test_at_most_the_open_window_gets_through(
+        self, conn: Conn, database_url: str, at: int, concurrency: int
+    ) -> None:
+        add_due(conn, 16)
+        log: list[str] = []
+        opt_out = "select duebook.unsubscribe('a000000', 'payment_settled', 'noop', 'one_click')"
+        if at == 0:
+            conn.execute(opt_out)
+
+        def answer(message: Message, number: int) -> SendResult:
+            del message, number
+            log.append("sent")
+            if len(log) == at:
+                conn.execute(opt_out)
+                log.append("left")
+            return ACCEPTED
+
+        channel = ScriptedChannel(answer, max_concurrency=concurrency)
+        run_sweep(database_url, channel, window_messages=self.WINDOW, batch_size=8)
+        sent = log.count("sent")
+        after = len(log) - 1 - log.index("left") if "left" in log else 0
+        assert after < self.WINDOW
+        # Windows are of four and in order: the open one is the last that is sent.
+        expected = 16 if at > 16 else -(-at // self.WINDOW) * self.WINDOW
+        assert sent == expected
+        told = {("sent", None): sent, ("expired", "opted_out"): 16 - sent}
+        assert endings(conn) == {ending: count for ending, count in told.items() if count}
+
+
 class TestConsent:
     def decide(self, conn: Conn, granted: bool, source: str, at: str | None) -> str:
         return str(

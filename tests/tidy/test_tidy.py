@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -138,3 +139,23 @@ def test_views_are_reports() -> None:
         if f"view duebook_reports.{path.stem}" not in path.read_text()
     ]
     assert outside == []
+
+
+def test_the_gate_has_one_caller() -> None:
+    # Every path that sends goes by judge.py, and nothing else asks a channel to send.
+    deciding = [
+        name_of(path)
+        for path in _python("plugins", "dags")
+        if re.search(r"\bdecide\(|import .*\bdecide\b", path.read_text())
+        and "resolve as decide" not in path.read_text()
+    ]
+    assert deciding == [
+        "plugins/duebook/domain/gate.py",
+        "plugins/duebook/services/judge.py",
+    ]
+    sending = [
+        name_of(path)
+        for path in _python("plugins/duebook/services", "plugins/duebook/web", "dags")
+        if re.search(r"channel\.send(_keys)?\(", path.read_text())
+    ]
+    assert sending == ["plugins/duebook/services/deliver.py"]

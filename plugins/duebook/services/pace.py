@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-LATEST_S: Final = 0.1
+LATEST_S: Final = 0.05
 """A slot that has passed by more is lost: used late, it would meet those of other senders."""
 
 
