@@ -23,6 +23,7 @@ import psycopg.errors
 import typer
 
 from duebook.commands import (
+    bounces,
     calendar,
     delivery,
     discrepancies,
@@ -66,6 +67,7 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(contacts_app, name="contacts")
 app.add_typer(db_app, name="db")
 for area in (
+    bounces,
     calendar,
     holds,
     pauses,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import email
+import email.policy
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -362,6 +364,41 @@ def test_a_reply_that_nobody_asked_for_is_never_taken_for_the_next(ehlo: str) ->
     assert against(script, act) == ["250 2.0.0", "250 2.0.0"]
 
 
+DSN = "250-hostile.localhost\r\n250-PIPELINING\r\n250 DSN"
+
+
+@pytest.mark.parametrize(
+    ("ehlo", "wanted", "recipient", "mail", "rcpt"),
+    [
+        (
+            DSN,
+            True,
+            "a+b@example.org",
+            " RET=HDRS ENVID={id}",
+            " NOTIFY=FAILURE,DELAY ORCPT=rfc822;a+2Bb@example.org",
+        ),
+        (DSN, False, "a+b@example.org", "", ""),
+        (PIPELINING, True, "a+b@example.org", "", ""),
+    ],
+    ids=["asked for", "not wanted", "not known"],
+)
+def test_delivery_reports_are_asked_for_by_the_message_id(
+    ehlo: str, wanted: bool, recipient: str, mail: str, rcpt: str
+) -> None:
+    sent = message(recipient=recipient)
+
+    async def act(channel: EmailChannel, server: HostileServer) -> str | None:
+        result = await channel.send(sent)
+        ours = sent.message_id.strip("<>")
+        assert server.commands[1:3] == [
+            f"MAIL FROM:<billing@shop.example>{mail.format(id=ours)}",
+            f"RCPT TO:<{recipient}>{rcpt}",
+        ]
+        return result.provider_message_id
+
+    assert against(Script(ehlo=ehlo), act, delivery_reports=wanted) == sent.message_id
+
+
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():
@@ -424,6 +461,11 @@ def run_against(sink: SmtpSink, sent: Message, **changes: Any) -> SendResult:
         {"text": "\ud800"},
         {"message_id": "<a@b>\r\nX: y"},
         {"headers": {"X-Ref": "a\r\nBcc: b@example.org"}},
+        {"headers": {"List-Unsubscribe": "<https://a.example>\r\n\r\nbody"}},
+        {"headers": {"List-Unsubscribe": "<https://a.example>\n\tX: b@example.org"}},
+        {"headers": {"List-Unsubscribe-Post": "List-Unsubscribe=One-Click\x00"}},
+        {"headers": {"X:Y": "b@example.org"}},
+        {"headers": {"From": "b@example.org"}},
         {"headers": {"X Ref": "a"}},
         {"headers": {"Bcc": "b@example.org"}},
         {"headers": {"Content-Type": "text/html"}},
@@ -439,6 +481,31 @@ def test_injection_and_nonsense_are_refused_before_the_server(changes: dict[str,
     result = against(Script(), act)
     assert result.status == "refused"
     assert "example" not in repr(result)
+
+
+def test_headers_of_one_click_unsubscribing_arrive_whole_and_folded() -> None:
+    # RFC 8058: both as they are, or a provider offers no button; 998 characters a line, RFC 5322.
+    url = "https://shop.example/u/" + "0123456789abcdef" * 58
+    headers = {
+        "List-Unsubscribe": f"<{url}>, <mailto:unsubscribe@shop.example?subject=stop>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+    raw = parsed(message(headers=headers))
+    read = email.message_from_bytes(raw, policy=email.policy.default)
+    assert {name: read[name] for name in headers} == headers
+    assert read.defects == []
+    head = raw.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    assert max(map(len, head)) <= 998
+    assert b"List-Unsubscribe-Post: List-Unsubscribe=One-Click" in head
+    assert all(len(line) <= 78 for line in head if url.encode() not in line)
+
+
+def parsed(sent: Message) -> bytes:
+    async def act(channel: EmailChannel, server: HostileServer) -> bytes:
+        assert (await channel.send(sent)).status == "accepted"
+        return server.texts[0]
+
+    return against(Script(ehlo=PIPELINING), act)
 
 
 def test_an_international_domain_is_sent_in_its_ascii_form() -> None:

@@ -71,6 +71,29 @@ def test_no_line_end_can_be_mistaken_and_no_line_is_too_long(
     assert data.isascii()
 
 
+words = st.text(st.characters(codec="ascii", exclude_categories=["Cc", "Zs"]), min_size=1)
+
+
+@given(st.lists(words.filter(lambda word: "=?" not in word), min_size=1, max_size=40))
+def test_a_long_header_is_folded_at_its_blanks_and_reads_back(parts: list[str]) -> None:
+    value = ", ".join(parts)
+    message = Message("k", ID, "a@example.org", "s", "t", headers={"X-Ref": value})
+    data = MessageWriter(SENDER).write(message, DATE).data
+    parsed = email.message_from_bytes(data, policy=email.policy.compat32)
+    assert parsed["X-Ref"].replace("\r\n", "") == value
+    assert list(parsed.keys()).count("X-Ref") == 1
+    assert "X-Ref: " in data.decode()
+    for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n"):
+        assert line.strip()
+        assert len(line) <= 78 or b" " not in line.strip().removeprefix(b"X-Ref: ")
+
+
+def test_a_word_longer_than_a_line_may_be_is_refused() -> None:
+    message = Message("k", ID, "a@example.org", "s", "t", headers={"X-Ref": "x" * 1000})
+    with pytest.raises(MessageError, match="x-ref is too long"):
+        MessageWriter(SENDER).write(message, DATE)
+
+
 def test_headers_are_those_of_the_sender_and_the_key() -> None:
     parsed = parse(write("Grüße", "text"))
     assert parsed["From"].addresses[0].display_name == 'Shop "Süd", Inc.'

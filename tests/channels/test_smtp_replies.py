@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duebook.channels.smtp_replies import Stage, judge_reply, queue_id
+from duebook.channels.smtp_replies import Stage, judge_reply
 
 STAGES: list[Stage] = ["greeting", "login", "sender", "recipient", "data", "message"]
 
@@ -38,25 +38,6 @@ def test_one_mailbox_does_not_stop_the_channel(
 ) -> None:
     result = judge_reply(stage, code, text)
     assert (result.status, result.scope) == ("later", scope)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("2.0.0 Ok: queued as 4XyZ12abCD", "4XyZ12abCD"),
-        ("OK id=1rABCD-0001Ab-2x", "1rABCD-0001Ab-2x"),
-        ("Ok 0102018c5f7a-3b1e-4c5d-9f00-000000", "0102018c5f7a-3b1e-4c5d-9f00-000000"),
-        ("2.6.0 Queued mail for delivery", None),
-        ("2.0.0 customer@example.org accepted", None),
-        ("Ok: customer.name@example.org", None),
-        ("Ok: customer1@example.org", None),
-        ("queued as customer1.name@example.org", None),
-        ("Ok: customer.name has it", None),
-        ("", None),
-    ],
-)
-def test_a_queue_id_is_taken_only_in_a_known_form(text: str, found: str | None) -> None:
-    assert queue_id(text) == found
 
 
 @given(st.sampled_from(STAGES), st.integers(-1, 999), st.text(max_size=60))

@@ -16,7 +16,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import formatdate
 from pathlib import Path
@@ -65,6 +65,7 @@ class EmailOptions:
     ca_file: Path | None = None
     local_hostname: str | None = None
     pipelining: bool = True
+    delivery_reports: bool = False
 
     @classmethod
     def from_connection(
@@ -75,8 +76,9 @@ class EmailOptions:
         `security`: starttls, tls or plain. Without it: what the extras of Airflow's own SMTP
         connection say (`disable_tls`, `disable_ssl`, `ssl_context` = none), tls on port 465, plain
         to a loopback address, and otherwise STARTTLS, which the server must then offer. Also
-        `ca_file`, `local_hostname`, `max_connections`, `messages_per_connection`, and `pipelining`
-        false for a server that offers it and then gets it wrong. Raises ConfigurationError.
+        `ca_file`, `local_hostname`, `max_connections`, `messages_per_connection`, `pipelining`
+        false for a server that offers it and then gets it wrong, and `delivery_reports` true to ask
+        for them (RFC 3461) where the server knows how. Raises ConfigurationError.
         """
         extra = connection.extra
         host = connection.host.strip()
@@ -98,6 +100,7 @@ class EmailOptions:
             ca_file=Path(str(ca_file)) if ca_file else None,
             local_hostname=str(extra["local_hostname"]) if extra.get("local_hostname") else None,
             pipelining=_flag(extra, "pipelining") is not False,
+            delivery_reports=_flag(extra, "delivery_reports") is True,
         )
 
 
@@ -187,6 +190,7 @@ class _Link:
         )
         self._wire: Wire | None = None
         self._size_limit = 0
+        self._asks_for_reports = False
         self.depth = 1
         self.envelopes = 0
         self.begun = 0
@@ -244,6 +248,7 @@ class _Link:
         self._wire = Wire(cast("asyncio.Transport", smtp.transport))
         is_pipelining = self._options.pipelining and smtp.supports_extension("pipelining")
         self.depth = _PIPELINED if is_pipelining else 1
+        self._asks_for_reports = self._options.delivery_reports and smtp.supports_extension("dsn")
         limit = smtp.esmtp_extensions.get("size", "")
         self._size_limit = int(limit) if limit.isdecimal() else 0
 
@@ -255,7 +260,7 @@ class _Link:
         wire = self._wire
         if wire is None:
             raise _lost_before_message()
-        commands = _commands(sender, envelope)
+        commands = _commands(sender, envelope, reports=self._asks_for_reports)
         if self.depth > 1:
             return await self._transfer_at_once(wire, commands, envelope, progress)
         return await self._transfer_step_by_step(wire, commands, envelope, progress)
@@ -365,14 +370,30 @@ class _Link:
         return f"smtp {self._options.host}:{self._options.port}, {secured}, {logged_in}"
 
 
-def _commands(sender: bytes, envelope: Envelope) -> tuple[bytes, bytes, bytes]:
+def _commands(sender: bytes, envelope: Envelope, *, reports: bool) -> tuple[bytes, bytes, bytes]:
     """What is said before the text; its parts hold no control character, see addresses.py."""
     recipient = envelope.recipient.spelled.encode()
-    options = b" SMTPUTF8 BODY=8BITMIME" if envelope.needs_smtputf8 else b""
+    of_mail, of_recipient = b"", b""
+    if envelope.needs_smtputf8:
+        of_mail = b" SMTPUTF8 BODY=8BITMIME"
+    if reports:
+        # The reports come to the sender, and name the mail by its Message-ID (RFC 3461 4.4).
+        of_mail += b" RET=HDRS ENVID=" + _xtext(envelope.message_id.strip("<>").encode())
+        of_recipient = b" NOTIFY=FAILURE,DELAY"
+        if recipient.isascii():
+            of_recipient += b" ORCPT=rfc822;" + _xtext(recipient)
     return (
-        b"MAIL FROM:<%b>%b\r\n" % (sender, options),
-        b"RCPT TO:<%b>\r\n" % recipient,
+        b"MAIL FROM:<%b>%b\r\n" % (sender, of_mail),
+        b"RCPT TO:<%b>%b\r\n" % (recipient, of_recipient),
         b"DATA\r\n",
+    )
+
+
+def _xtext(text: bytes) -> bytes:
+    """As RFC 3461 4 wants values: printable, without + and =."""
+    return b"".join(
+        bytes([each]) if 0x21 <= each <= 0x7E and each not in b"+=" else b"+%02X" % each
+        for each in text
     )
 
 
@@ -466,11 +487,15 @@ class EmailChannel:
         progress = _Progress()
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._deliver(envelope, progress)
+                result = await self._deliver(envelope, progress)
         except TimeoutError:
             status: Literal["unknown", "later"] = "unknown" if progress.is_body_sent else "later"
             where = "after" if progress.is_body_sent else "before"
             return SendResult(status, code="timeout", detail=f"no answer in time, {where} the text")
+        if result.status == "accepted":
+            # Not the server's queue id: delivery reports name the mail, and its log knows both.
+            return replace(result, provider_message_id=message.message_id)
+        return result
 
     async def _deliver(self, envelope: Envelope, progress: _Progress) -> SendResult:
         lost = 0

@@ -19,8 +19,10 @@ from duebook.channels.addresses import AddressError, Mailbox, parse_mailbox
 from duebook.channels.base import Message
 from duebook.errors import ConfigurationError
 
-# RFC 5322: a line has at most 998 characters; a margin for the header's name.
-_LONGEST_LINE: Final = 900
+# RFC 5322: a line has at most 998 characters, and should have 78.
+_LONGEST_LINE: Final = 998
+_LONGEST_VALUE: Final = 8000
+_FOLDED_FROM: Final = 78
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 _UNPRINTABLE_IN_BODY = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xff]")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -62,6 +64,7 @@ class Envelope:
     """One message ready for DATA: CRLF line ends, ends with CRLF, not yet dot-stuffed."""
 
     recipient: Mailbox = field(repr=False)
+    message_id: str
     data: bytes = field(repr=False)
 
     @property
@@ -106,7 +109,7 @@ class MessageWriter:
             f"Subject: {_header_value('Subject', message.subject)}\r\n",
         ]
         headers.extend(_extra_header(name, value) for name, value in message.headers.items())
-        return Envelope(recipient, "".join(headers).encode() + _body(message))
+        return Envelope(recipient, message.message_id, "".join(headers).encode() + _body(message))
 
 
 def _extra_header(name: str, value: str) -> str:
@@ -119,14 +122,27 @@ def _extra_header(name: str, value: str) -> str:
 def _header_value(name: str, value: str) -> str:
     if _CONTROL.search(value):
         raise MessageError("header", f"{name.lower()} holds a line break or control character")
-    if len(value) > _LONGEST_LINE:
+    if len(value) > _LONGEST_VALUE:
         raise MessageError("header", f"{name.lower()} is too long")
     if value.isascii() and "=?" not in value:
-        return value
+        return value if len(name) + len(value) < _FOLDED_FROM else _folded(name, value)
     try:
         return Header(value, "utf-8", header_name=name).encode(linesep="\r\n")
     except UnicodeError:
         raise MessageError("encoding", f"{name.lower()} is not valid text") from None
+
+
+def _folded(name: str, value: str) -> str:
+    """Lines of 78 where a blank lets one end, and never beyond 998 (RFC 5322 2.1.1, 2.2.3)."""
+    lines = [f"{name}:"]
+    for word in re.findall(r" *[^ ]+", f" {value}".rstrip(" ")):
+        if len(lines[-1]) + len(word) <= _FOLDED_FROM or lines[-1] == f"{name}:":
+            lines[-1] += word
+        else:
+            lines.append(word)
+    if max(map(len, lines)) > _LONGEST_LINE:
+        raise MessageError("header", f"{name.lower()} is too long")
+    return "\r\n".join(lines)[len(name) + 2 :]
 
 
 def _body(message: Message) -> bytes:

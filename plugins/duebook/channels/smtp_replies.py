@@ -3,8 +3,7 @@
 Decided by the reply code and the enhanced status (RFC 3463) together: permanent only when both say
 so. A refusal of us (our login, our sender, our place on a list) is not a refusal of the recipient:
 it must not end thousands of promises, so it is `later` and the channel rests until a person acts.
-No word of the server's text is passed on, since servers like to repeat the address; only a queue id
-of a known form.
+No word of the server's text is passed on, since servers like to repeat the address.
 """
 
 from __future__ import annotations
@@ -17,12 +16,8 @@ from duebook.channels.base import SendResult, SendScope
 Stage = Literal["greeting", "login", "sender", "recipient", "data", "message"]
 
 _ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9.])", re.ASCII)
-# With a digit and up to a blank: a name or the front half of an address is not taken for an id.
-_ID = r"(?P<id>(?=[^\s@]*[0-9])[A-Za-z0-9][A-Za-z0-9._-]{5,63})(?=$|[\s;,)>])"
-_QUEUE_IDS = (
-    re.compile(rf"(?:queued as|\bid=|queued mail for delivery:?)\s*{_ID}", re.A | re.I),
-    re.compile(rf"^ok:?\s+{_ID}", re.A | re.I),
-)
+# About the address or a closed mailbox, and permanent.
+_ADDRESS_IS_DEAD: Final = re.compile(r"5\.(1\.(0|1|2|3|6|10)|2\.1)")
 # 503 bad sequence; 530, 534, 535, 538 about our login (RFC 4954).
 _OURS: Final = frozenset({503, 530, 534, 535, 538})
 _MESSAGE_TOO_LARGE: Final = 552
@@ -45,7 +40,7 @@ def judge_reply(stage: Stage, code: int, text: str) -> SendResult:
     enhanced = _ENHANCED.match(text)
     shown = f"{code} {enhanced.group()}" if enhanced else str(code)
     if stage == "message" and 200 <= code < 300:
-        return SendResult("accepted", queue_id(text), shown)
+        return SendResult("accepted", code=shown)
     if 400 <= code < 500:
         phrase = "server is closing" if code == _CLOSING else "server is busy or asks to wait"
         scope = _scope(stage, code, enhanced)
@@ -61,14 +56,21 @@ def judge_reply(stage: Stage, code: int, text: str) -> SendResult:
     if _is_about_us(stage, code, enhanced):
         return SendResult("later", code=shown, detail=f"server refuses us ({stage})")
     phrase = _SUBJECTS.get(enhanced.group(2), "refused") if enhanced else "refused"
-    return SendResult("refused", code=shown, detail=f"{phrase} ({stage})")
+    is_dead = enhanced is not None and is_address_dead(enhanced.group())
+    return SendResult(
+        "refused",
+        code=shown,
+        detail=f"{phrase} ({stage})",
+        suppress=shown if is_dead else None,
+    )
 
 
-def queue_id(text: str) -> str | None:
-    """The server's own id of the message, when its reply names one in a known form."""
-    unmarked = _ENHANCED.sub("", text.strip(), count=1).strip()
-    found = next((match for form in _QUEUE_IDS if (match := form.search(unmarked))), None)
-    return found["id"] if found else None
+def is_address_dead(status: str) -> bool:
+    """Whether an enhanced status says that the address itself will never work.
+
+    Not 5.4.4, no such host: a relay whose own DNS is wrong says it of everybody.
+    """
+    return _ADDRESS_IS_DEAD.fullmatch(status) is not None
 
 
 def _scope(stage: Stage, code: int, enhanced: re.Match[str] | None) -> SendScope:
