@@ -22,7 +22,7 @@ from duebook.errors import ConfigurationError
 # RFC 5322: a line has at most 998 characters, and should have 78.
 _LONGEST_LINE: Final = 998
 _LONGEST_VALUE: Final = 8000
-_FOLDED_FROM: Final = 78
+_LINE: Final = 78
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 _UNPRINTABLE_IN_BODY = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xff]")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -125,7 +125,8 @@ def _header_value(name: str, value: str) -> str:
     if len(value) > _LONGEST_VALUE:
         raise MessageError("header", f"{name.lower()} is too long")
     if value.isascii() and "=?" not in value:
-        return value if len(name) + len(value) < _FOLDED_FROM else _folded(name, value)
+        fits = len(name) + 2 + len(value) <= _LINE
+        return value if fits else _folded(name, value)
     try:
         return Header(value, "utf-8", header_name=name).encode(linesep="\r\n")
     except UnicodeError:
@@ -136,7 +137,7 @@ def _folded(name: str, value: str) -> str:
     """Lines of 78 where a blank lets one end, and never beyond 998 (RFC 5322 2.1.1, 2.2.3)."""
     lines = [f"{name}:"]
     for word in re.findall(r" *[^ ]+", f" {value}".rstrip(" ")):
-        if len(lines[-1]) + len(word) <= _FOLDED_FROM or lines[-1] == f"{name}:":
+        if len(lines[-1]) + len(word) <= _LINE or lines[-1] == f"{name}:":
             lines[-1] += word
         else:
             lines.append(word)
