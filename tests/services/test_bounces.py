@@ -11,9 +11,9 @@ import pytest
 
 from tests.channels.test_bounces import bounce, complaint
 from tests.conftest import DuebookCli
-from tests.due_work import value
+from tests.due_work import add_due, value
 from tests.services.test_incident import CONFIG
-from tests.services.test_mail import mailing
+from tests.services.test_mail import mailing, sweep_mail
 from tests.smtp_sink import SmtpSink
 
 Conn = psycopg.Connection[Any]
@@ -92,6 +92,20 @@ def test_a_maildir_is_read_once_and_its_reports_are_kept_once(
     assert next(kept.glob("*.eml")).read_bytes() == mails["5.away"]
     assert next(kept.glob("*.eml")).stat().st_mode & 0o077 == 0
     assert "jane" not in first.stdout + first.stderr
+
+
+def test_who_complained_is_told_nothing_more_and_has_not_opted_out(
+    conn: Conn, database_url: str, cli: DuebookCli, sent: list[str], tmp_path: Path
+) -> None:
+    mail = tmp_path / "mail.eml"
+    mail.write_bytes(complaint(message_id=sent[1]))
+    assert cli.in_process("bounces", "read", mail).code == 0
+    add_due(conn, 4, accounts=4, channel="email", kind="payment_refunded", payments_from=20)
+    with SmtpSink() as sink:
+        sweep_mail(database_url, sink)
+    assert len(sink.messages) == 3
+    ended = "select account_id, reason from duebook.outcome where result = 'expired'"
+    assert conn.execute(ended).fetchall() == [("a000001", "suppressed")]
 
 
 def test_one_mail_from_a_file(conn: Conn, cli: DuebookCli, sent: list[str], tmp_path: Path) -> None:

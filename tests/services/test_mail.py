@@ -29,23 +29,24 @@ def mailing(conn: Conn, url: str, count: int, sink: SmtpSink) -> Iterator[Run]:
     add_due(conn, count, accounts=count, channel="email")
     conn.execute("update duebook.contact set address = account_id || '@example.test'")
     with sink:
+        yield lambda: sweep_mail(url, sink)
 
-        def run() -> SweepReport:
-            mail = EmailOptions(
-                host="127.0.0.1",
-                port=sink.port,
-                security="plain",
-                sender="Shop <billing@shop.example>",
-                max_connections=2,
-                io_timeout=timedelta(seconds=10),
-            )
-            return sweep(
-                partial(connect_url, url, autocommit=True),
-                SweepRequest(environment="test", batch_size=100),
-                {"email": EmailChannel(mail)},
-            )
 
-        yield run
+def sweep_mail(url: str, sink: SmtpSink) -> SweepReport:
+    """One sweep that mails to the server."""
+    mail = EmailOptions(
+        host="127.0.0.1",
+        port=sink.port,
+        security="plain",
+        sender="Shop <billing@shop.example>",
+        max_connections=2,
+        io_timeout=timedelta(seconds=10),
+    )
+    return sweep(
+        partial(connect_url, url, autocommit=True),
+        SweepRequest(environment="test", batch_size=100),
+        {"email": EmailChannel(mail)},
+    )
 
 
 def only_bad(reply: str, times: int = 1000) -> Callable[[str], str | None]:
