@@ -380,12 +380,16 @@ class WebhookConfig(_Model):
     """One endpoint that a provider posts its events to: `/webhooks/<endpoint>`.
 
     The named connection holds the secrets: the current one as its password, and in its extra
-    `previous`, one or a list of those that are being rotated out.
+    `previous`, one or a list of those that are being rotated out. `url` is the endpoint's address
+    as the provider was given it, for those that sign it: Square and Twilio.
     """
 
     provider_account: Name
-    scheme: Literal["stripe", "standard"]
+    scheme: Literal[
+        "stripe", "standard", "adyen", "adyen_platform", "paypal", "square", "github", "twilio"
+    ]
     connection: Name
+    url: Annotated[str, Field(pattern=r"^https?://[^\s]+$")] | None = None
     max_body_bytes: Annotated[int, Field(gt=0, le=1024 * 1024)] = 256 * 1024
 
 

@@ -20,6 +20,7 @@ from pydantic import SecretStr
 
 from duebook.config import Config, parse_config
 from duebook.connections import ConnectionSpec
+from duebook.services.signing.certificates import CertificateKeys
 from duebook.settings import Settings
 from duebook.web.serve import Listener, Server, make_receiver
 
@@ -133,12 +134,15 @@ class Running:
 
 @contextlib.contextmanager
 def running(
-    settings: Settings, *, connections: Mapping[str, ConnectionSpec] = CONNECTIONS
+    settings: Settings,
+    *,
+    connections: Mapping[str, ConnectionSpec] = CONNECTIONS,
+    certificates: CertificateKeys | None = None,
 ) -> Iterator[Running]:
     """Serve `settings` by uvicorn, in a thread of this process."""
     assert settings.database_url is not None
     url = settings.database_url.get_secret_value()
-    receiver = make_receiver(settings, connections.get, url)
+    receiver = make_receiver(settings, connections.get, url, certificates=certificates)
     ready = threading.Event()
     server = Server(receiver, Listener("127.0.0.1", 0), lambda address: ready.set())
     thread = threading.Thread(target=server.serve_forever, name="receiver", daemon=True)

@@ -219,7 +219,7 @@ def _grants(connection: psycopg.Connection[Any]) -> Iterable[Finding]:
     yield Finding(
         "roles",
         not faults,
-        "analysts read reports only, the receiver records receipts only"
+        "analysts read reports only, the receiver records receipts and opt-outs only"
         if not faults
         else _some(faults),
         "" if not faults else "run `duebook migrate`, and revoke what was granted by hand",

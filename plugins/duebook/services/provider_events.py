@@ -27,7 +27,7 @@ from duebook.db.sql import query
 from duebook.domain.backoff import retry_delay
 from duebook.errors import ConfigurationError, DuebookError, UnavailableError
 from duebook.services.reconcile import ReconcileRequest, SourceFactory, reconcile
-from duebook.services.signatures import BodyRefused, read_document
+from duebook.services.signing.base import BodyRefused, read_document
 from duebook.settlements import stripe_events
 from duebook.settlements.base import NothingToRead
 

@@ -22,7 +22,8 @@ from duebook.connections import ConnectionSpec
 from duebook.db.connect import Limits, describe, session_conninfo
 from duebook.db.sql import query
 from duebook.errors import ConfigurationError, InputError, UnavailableError
-from duebook.services.signatures import Scheme, require_secret
+from duebook.services.signatures import SCHEMES, SchemeName, require_secret
+from duebook.services.signing.base import Event
 from duebook.services.unsubscribe import Topic
 
 Verdict = Literal["stored", "duplicate", "differs"]
@@ -41,9 +42,10 @@ class Endpoint:
 
     name: str
     provider_account: str
-    scheme: Scheme
+    scheme: SchemeName
     secrets: tuple[str, ...] = field(repr=False)
     max_body_bytes: int
+    url: str | None = None
 
 
 def load_endpoints(
@@ -78,7 +80,13 @@ def make_endpoint(
             raise ConfigurationError(
                 f"webhooks.{name}: a secret of the connection {block.connection} {error}"
             ) from None
-    return Endpoint(name, block.provider_account, block.scheme, secrets, block.max_body_bytes)
+    if SCHEMES[block.scheme].needs_url and block.url is None:
+        raise ConfigurationError(
+            f"webhooks.{name}: url is missing: {block.scheme} signs the address of the endpoint"
+        )
+    return Endpoint(
+        name, block.provider_account, block.scheme, secrets, block.max_body_bytes, block.url
+    )
 
 
 def _previous(value: object, name: str) -> Sequence[str]:
@@ -123,26 +131,29 @@ class ReceiptStore:
         self._is_open = False
 
     async def record(
-        self, endpoint: Endpoint, event_id: str, headers: Mapping[str, str], body: bytes
-    ) -> Verdict:
-        """Store one verified event; when this returns, it has been committed.
+        self, endpoint: Endpoint, events: Sequence[Event], headers: Mapping[str, str]
+    ) -> list[Verdict]:
+        """Store the verified events of one request, all or none; on return they are committed.
 
         Raises UnavailableError when the database is away, busy or not at this version, and
         InputError for what it can't keep.
         """
-        values = {
-            "endpoint": endpoint.name,
-            "event_id": event_id,
-            "provider_account": endpoint.provider_account,
-            "scheme": endpoint.scheme,
-            "headers": Jsonb(dict(headers)),
-            "body": body,
-        }
+        values = [
+            {
+                "endpoint": endpoint.name,
+                "event_id": event.event_id,
+                "provider_account": endpoint.provider_account,
+                "scheme": endpoint.scheme,
+                "headers": Jsonb(dict(headers)),
+                "body": event.body,
+            }
+            for event in events
+        ]
         try:
-            verdict: Verdict = await self._ask("record_receipt", values)
+            verdicts: list[Verdict] = await self._ask_each("record_receipt", values)
         except psycopg.DataError as error:
             raise InputError(f"the database can't keep this event: {describe(error)}") from None
-        return verdict
+        return verdicts
 
     async def unsubscribe(self, topic: Topic, source: str) -> str:
         """Record that a topic was left; `recorded` or `known`. Raises UnavailableError."""
@@ -161,12 +172,19 @@ class ReceiptStore:
 
     async def _ask(self, name: str, values: Mapping[str, Any]) -> Any:
         """The one value of a statement, after the commit of a transaction of its own."""
+        return (await self._ask_each(name, [values]))[0]
+
+    async def _ask_each(self, name: str, each_values: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The one value of a statement with each of the values, after their common commit."""
         await self._open()
+        found: list[Any] = []
         try:
             # Begin and commit are sent apart: a process that dies in between stored nothing.
             async with self._pool.connection() as connection, connection.transaction():
-                cursor = await connection.execute(query(name), values or None)
-                row = await cursor.fetchone()
+                for values in each_values:
+                    cursor = await connection.execute(query(name), values or None)
+                    row = await cursor.fetchone()
+                    found.append(None if row is None else row[0])
         except psycopg_pool.PoolTimeout:
             raise UnavailableError("the database is away, or gave no connection in time") from None
         except psycopg_pool.TooManyRequests:
@@ -175,7 +193,7 @@ class ReceiptStore:
             raise
         except psycopg.Error as error:
             raise UnavailableError(f"the database did not store it: {describe(error)}") from None
-        return None if row is None else row[0]
+        return found
 
     async def _open(self) -> None:
         if not self._is_open:

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.requests import ClientDisconnect
 
 from duebook.errors import ConfigurationError, InputError, UnavailableError
-from duebook.services.receive import Endpoint, ReceiptStore
-from duebook.services.signatures import SIGNED_HEADERS, BodyRefused, SignatureRefused, verify
+from duebook.services.receive import Endpoint, ReceiptStore, Verdict
+from duebook.services.signatures import SCHEMES, verify
+from duebook.services.signing.base import BodyRefused, SignatureRefused, SignedRequest
+from duebook.services.signing.certificates import CertificateKeys
+from duebook.services.signing.paypal import CERTIFICATE_HEADER
 from duebook.web.edge import TrustedProxies, is_protected
 
 log = structlog.get_logger(__name__)
@@ -32,6 +35,8 @@ MOST_BYTES: Final = 256 * 1024
 RETRY_AFTER_S: Final = 30
 _BODY_S: Final = 10.0
 _MOST_HEADER: Final = 1000
+# Beside the signature; what GitHub says of a delivery stands in its headers alone.
+_KEPT: Final = ("content-type", "x-github-delivery", "x-github-event")
 
 
 class _Refused(Exception):
@@ -47,6 +52,7 @@ def make_app(
     proxies: TrustedProxies,
     *,
     clock: Callable[[], float] = time.time,
+    certificates: CertificateKeys | None = None,
 ) -> FastAPI:
     """The application; `broken` endpoints exist but can't verify, so they answer 503.
 
@@ -66,7 +72,8 @@ def make_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    receiver = _Receiver(endpoints, broken, store, proxies, clock)
+    keys = certificates or CertificateKeys(clock=clock)
+    receiver = _Receiver(endpoints, broken, store, proxies, clock, keys)
 
     @app.post("/webhooks/{endpoint}")
     async def receive(endpoint: str, request: Request) -> Response:
@@ -94,7 +101,9 @@ class _Receiver:
         store: ReceiptStore,
         proxies: TrustedProxies,
         clock: Callable[[], float],
+        certificates: CertificateKeys,
     ) -> None:
+        self._certificates = certificates
         self._endpoints = endpoints
         self._broken = broken
         self._store = store
@@ -125,18 +134,28 @@ class _Receiver:
             raise UnavailableError(str(self._broken[name]))
         if endpoint is None:
             raise _Refused(404, "no such endpoint")
-        headers = _once(request, SIGNED_HEADERS[endpoint.scheme])
+        headers = _once(request, SCHEMES[endpoint.scheme].headers)
         try:
-            event_id = verify(endpoint.scheme, endpoint.secrets, headers, body, self._clock())
-            kept = {**headers, **_once(request, ("content-type",))}
-            verdict = await self._store.record(endpoint, event_id, kept, body)
+            key = None
+            if endpoint.scheme == "paypal" and CERTIFICATE_HEADER in headers:
+                key = await self._certificates.key_of(headers[CERTIFICATE_HEADER])
+            signed = SignedRequest(headers, body, endpoint.url, key)
+            events = verify(endpoint.scheme, endpoint.secrets, signed, self._clock())
+            kept = {**headers, **_once(request, _KEPT)}
+            verdicts = await self._store.record(endpoint, events, kept)
         except SignatureRefused as refused:
             raise _Refused(401, str(refused)) from None
         except (BodyRefused, InputError) as refused:
             raise _Refused(400, str(refused)) from None
-        say = log.warning if verdict == "differs" else log.info
-        say("webhook received", endpoint=endpoint.name, event_id=event_id, verdict=verdict)
-        return JSONResponse({"status": verdict})
+        for event, verdict in zip(events, verdicts, strict=True):
+            say = log.warning if verdict == "differs" else log.info
+            say(
+                "webhook received",
+                endpoint=endpoint.name,
+                event_id=event.event_id,
+                verdict=verdict,
+            )
+        return _taken(endpoint, verdicts)
 
 
 async def _read_body(request: Request, most: int) -> bytes:
@@ -169,6 +188,14 @@ def _once(request: Request, names: tuple[str, ...]) -> dict[str, str]:
         for name, values in found.items()
         if len(values) == 1 and len(values[0]) <= _MOST_HEADER
     }
+
+
+def _taken(endpoint: Endpoint, verdicts: Sequence[Verdict]) -> Response:
+    if endpoint.scheme in ("adyen", "adyen_platform"):
+        # Adyen once took nothing else for an answer, and still shows it as one.
+        return PlainTextResponse("[accepted]")
+    worst = next(each for each in ("differs", "stored", "duplicate") if each in verdicts)
+    return JSONResponse({"status": worst})
 
 
 def _refusal(refused: _Refused) -> Response:

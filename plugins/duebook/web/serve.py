@@ -15,6 +15,7 @@ from duebook.connections import ConnectionSpec
 from duebook.errors import ConfigurationError, RefusedError
 from duebook.services.operate import load_configuration
 from duebook.services.receive import ReceiptStore, load_endpoints
+from duebook.services.signing.certificates import CertificateKeys
 from duebook.services.unsubscribe import make_links
 from duebook.settings import Settings
 from duebook.web.app import make_app
@@ -44,8 +45,11 @@ def make_receiver(
     connections: Callable[[str], ConnectionSpec | None],
     database_url: str,
     trusted_proxies: tuple[str, ...] = (),
+    certificates: CertificateKeys | None = None,
 ) -> Receiver:
     """The receiver of these settings; `database_url` is used where it has no login of its own.
+
+    `certificates` take the place of those that PayPal serves.
 
     Raises ConfigurationError for settings that can't be read; opens nothing.
     """
@@ -55,7 +59,7 @@ def make_receiver(
     proxies = parse_proxies((settings.trusted_proxies, *trusted_proxies))
     own = settings.receiver_database_url
     store = ReceiptStore(own.get_secret_value() if own else database_url)
-    app = make_app(endpoints, broken, store, proxies)
+    app = make_app(endpoints, broken, store, proxies, certificates=certificates)
     if links is not None:
         add_unsubscribe(app, links, store, proxies)
     return Receiver(

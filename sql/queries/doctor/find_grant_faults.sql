@@ -94,7 +94,7 @@ from routines as f
 cross join roles as r
 where
     (
-        (r.rolname = 'duebook_receiver' and f.proname <> 'record_receipt')
+        (r.rolname = 'duebook_receiver' and f.proname not in ('record_receipt', 'unsubscribe'))
         or (
             r.rolname = 'duebook_old_sender'
             and f.proname not in ('ask_to_send', 'record_observed_send')

@@ -1,0 +1,199 @@
+"""Requests as each provider signs them, by its own library where there is one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import standardwebhooks
+import stripe
+from Adyen.util import generate_notification_sig, generate_payload_sig
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from twilio.request_validator import RequestValidator
+
+from duebook.services.signing.base import SignedRequest
+
+NOW_S: Final = int(time.time())
+URL: Final = "https://shop.example/webhooks/it"
+CERTIFICATE_URL: Final = "https://api.paypal.com/v1/notifications/certs/CERT-1"
+_PSP: Final = ("pspReference", "originalReference", "merchantAccountCode", "merchantReference")
+
+
+def secrets_of(scheme: str) -> tuple[str, str]:
+    """The current secret of a scheme and the one before."""
+    if scheme in ("adyen", "adyen_platform"):
+        return "AB" * 32, "CD" * 32
+    if scheme == "standard":
+        return _standard(b"one secret of thirty-two bytes 1"), _standard(b"another of thirty-two!")
+    return "the current secret", "the secret before"
+
+
+def other_secret(scheme: str) -> str:
+    """A secret that signed nothing."""
+    if scheme in ("adyen", "adyen_platform"):
+        return "EF" * 32
+    return _standard(b"nobody's secret") if scheme == "standard" else "nobody's secret"
+
+
+def _standard(raw: bytes) -> str:
+    return "whsec_" + base64.b64encode(raw).decode()
+
+
+def signed(
+    scheme: str, secret: str, *, name: str = "1", url: str = URL, at: int = NOW_S
+) -> tuple[dict[str, str], bytes]:
+    """Headers and body of an event with the id `name`."""
+    body = body_of(scheme, secret, name)
+    return {**headers_of(scheme, secret, body, name=name, url=url, at=at)}, body
+
+
+def body_of(scheme: str, secret: str, name: str) -> bytes:
+    """What a provider of this scheme tells."""
+    if scheme == "adyen":
+        return adyen_body([adyen_sign(adyen_item(pspReference=f"P{name}"), secret)])
+    if scheme == "twilio":
+        return urlencode({"MessageSid": f"SM{name}", "MessageStatus": "delivered"}).encode()
+    identity = "event_id" if scheme == "square" else "id"
+    return json.dumps({identity: f"evt_{name}", "type": "payment.updated"}).encode()
+
+
+def headers_of(
+    scheme: str, secret: str, body: bytes, *, name: str = "1", url: str = URL, at: int = NOW_S
+) -> Mapping[str, str]:
+    """The signature of a body."""
+    if scheme == "stripe":
+        return {
+            "stripe-signature": stripe.WebhookSignature.generate_signature_header(
+                body.decode(), secret, timestamp=at
+            )
+        }
+    if scheme == "standard":
+        moment = datetime.fromtimestamp(at, UTC)
+        signature = standardwebhooks.Webhook(secret).sign(f"msg_{name}", moment, body.decode())
+        return {
+            "webhook-id": f"msg_{name}",
+            "webhook-timestamp": str(at),
+            "webhook-signature": signature,
+        }
+    if scheme == "paypal":
+        return _paypal(secret, body, name, at)
+    if scheme == "twilio":
+        form = dict(pair.split("=") for pair in body.decode().split("&"))
+        return {"x-twilio-signature": RequestValidator(secret).compute_signature(url, form)}
+    return _plain(scheme, secret, body, url)
+
+
+def _plain(scheme: str, secret: str, body: bytes, url: str) -> Mapping[str, str]:
+    if scheme == "adyen_platform":
+        return {"hmacsignature": generate_payload_sig(body, secret).decode()}
+    if scheme == "github":
+        made = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        return {"x-hub-signature-256": f"sha256={made}"}
+    if scheme == "square":
+        digest = hmac.new(secret.encode(), url.encode() + body, hashlib.sha256).digest()
+        return {"x-square-hmacsha256-signature": base64.b64encode(digest).decode()}
+    return {}
+
+
+@cache
+def paypal_key() -> rsa.RSAPrivateKey:
+    """The key of the certificate at CERTIFICATE_URL."""
+    return rsa.generate_private_key(65537, 2048)
+
+
+def paypal_certificate(
+    *, days: int = 30, key: rsa.RSAPrivateKey | None = None, begins: int = -1
+) -> bytes:
+    """The certificate at CERTIFICATE_URL, in PEM."""
+    private = key or paypal_key()
+    name = x509.Name(
+        [x509.NameAttribute(NameOID.COMMON_NAME, "messageverificationcerts.paypal.com")]
+    )
+    now = datetime.fromtimestamp(NOW_S, UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(1)
+        .not_valid_before(now + timedelta(days=begins))
+        .not_valid_after(now + timedelta(days=begins + days))
+        .sign(private, SHA256())
+    )
+    return made.public_bytes(Encoding.PEM)
+
+
+def _paypal(webhook_id: str, body: bytes, name: str, at: int) -> Mapping[str, str]:
+    sent = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    message = f"tr-{name}|{sent}|{webhook_id}|{zlib.crc32(body)}".encode()
+    signature = paypal_key().sign(message, PKCS1v15(), SHA256())
+    return {
+        "paypal-transmission-id": f"tr-{name}",
+        "paypal-transmission-time": sent,
+        "paypal-transmission-sig": base64.b64encode(signature).decode(),
+        "paypal-auth-algo": "SHA256withRSA",
+        "paypal-cert-url": CERTIFICATE_URL,
+    }
+
+
+def request_of(scheme: str, headers: Mapping[str, str], body: bytes) -> SignedRequest:
+    """The request as the receiver hands it to a scheme."""
+    key = paypal_key().public_key() if scheme == "paypal" else None
+    return SignedRequest(headers, body, URL, key)
+
+
+def adyen_item(**fields: Any) -> dict[str, Any]:
+    """A notification of Adyen, not yet signed."""
+    return {
+        "pspReference": "P1",
+        "merchantAccountCode": "Shop",
+        "merchantReference": "14-08-2020-09:53:00",
+        "amount": {"currency": "EUR", "value": 1130},
+        "eventCode": "AUTHORISATION",
+        "success": "true",
+        "eventDate": "2026-11-30T02:00:00+01:00",
+        "reason": "1234:7777:12/2030",
+        **fields,
+    }
+
+
+def adyen_sign(item: dict[str, Any], secret: str) -> dict[str, Any]:
+    """The item with its signature inside, as Adyen sends it."""
+    signature = generate_notification_sig(item, secret).decode()
+    return {**item, "additionalData": {"hmacSignature": signature}}
+
+
+def adyen_body(items: Sequence[Mapping[str, Any]]) -> bytes:
+    """Items as one body."""
+    wrapped = [{"NotificationRequestItem": item} for item in items]
+    return json.dumps({"live": "false", "notificationItems": wrapped}).encode()
+
+
+def adyen_signed_part(body: bytes) -> list[Any]:
+    """What of an item Adyen signs."""
+    item = json.loads(body)
+    amount = item["amount"]
+    names = (*_PSP, "eventCode", "success")
+    return [item.get(name, "") for name in names] + [amount["value"], amount["currency"]]
+
+
+def adyen_signed_parts(body: bytes) -> list[list[Any]]:
+    """The same of every item of a body."""
+    items = json.loads(body)["notificationItems"]
+    return [
+        adyen_signed_part(json.dumps(each["NotificationRequestItem"]).encode()) for each in items
+    ]
