@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import psycopg
 import pytest
 
@@ -108,3 +110,35 @@ def test_serving_says_in_one_line_what_keeps_it_from_it(
     file.write_text(CONFIGURATION[: CONFIGURATION.index("[webhooks.stripe]")])
     nothing = duebook_cli.in_process("serve", "webhooks", "--port", "0")
     assert "nothing to receive" in nothing.stderr
+
+
+@pytest.mark.slow
+def test_a_gigabyte_in_chunks_leaves_its_memory_as_it_was(serving: Callable[[], Any]) -> None:
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    head = b"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with serving() as (process, url):
+        port = int(url.rpartition(":")[2])
+        watched = psutil.Process(process.pid)
+        _pour(port, head, chunk, 16 * 1024 * 1024)
+        before = watched.memory_info().rss
+        poured = _pour(port, head, chunk, 1024 * 1024 * 1024)
+        grown = watched.memory_info().rss - before
+        assert httpx.get(f"{url}/health", trust_env=False, timeout=DEADLINE_S).status_code == 200
+    assert poured >= 1024 * 1024 * 1024
+    assert grown < 16 * 1024 * 1024
+
+
+def _pour(port: int, head: bytes, chunk: bytes, most: int) -> int:
+    """Send chunks without an end, over as many connections as it takes; gives the bytes taken."""
+    poured = 0
+    while poured < most:
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S) as raw:
+            try:
+                raw.sendall(head)
+                while poured < most:
+                    raw.sendall(chunk)
+                    poured += len(chunk)
+            except OSError:
+                # It has answered 413 and hung up.
+                continue
+    return poured
