@@ -357,7 +357,10 @@ class World:
             where d.channel = %(channel)s and d.due_at <= s.xact_start and d.suspicions < 2
             and not exists (
                 select from duebook.budget as b
-                where b.channel = d.channel and b.paused_until > s.xact_start
+                where
+                    b.channel = d.channel
+                    -- After a pause one message is tried alone.
+                    and (b.paused_until > s.xact_start or b.consecutive_pauses > 0)
             )
             for update of d skip locked
             """,
