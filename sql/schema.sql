@@ -3334,7 +3334,10 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
                 case when x.changed_at >= a.claimed_at then x.due_at end,
                 a.due_at, x.due_at, i.notify_at
             ) as due_at,
-            coalesce(a.tries, 0) + coalesce(r.result = 'failed', false)::integer as tries,
+            coalesce(a.tries, 0)
+            + coalesce(
+                r.result = 'failed' or (r.result = 'unknown' and x.reason = 'repeat'), false
+            )::integer as tries,
             r.result,
             r.reason,
             r.finished_at,
@@ -3342,7 +3345,11 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
             and x.changed_at >= coalesce(r.finished_at, a.claimed_at) as is_back,
             a.position >= e.untried_from as is_untried,
             e.sender = 'restore accept' or e.how = 'dismantled' as is_restored,
-            coalesce(a.safe_retry_until, e.safe_retry_until) as repeat_until,
+            coalesce(
+                a.safe_retry_until, e.safe_retry_until,
+                case when x.reason = 'repeat' then b.safe_retry_until end
+            ) as repeat_until,
+            x.reason = 'repeat' as is_repeat,
             a.attempt_no is null and exists (
                 select
                 from duebook.occurrence as c
@@ -3366,6 +3373,7 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
                 and a.intent_id = r.intent_id
                 and a.attempt_no = r.attempt_no
         left join duebook.batch_ended as e on a.batch_id = e.batch_id
+        left join duebook.batch as b on a.batch_id = b.batch_id
         left join lateral (
             select n.due_at, n.reason, n.changed_at
             from duebook.intent_change as n
@@ -3420,6 +3428,7 @@ CREATE FUNCTION duebook.locate_intents(p_account_ids text[], p_intent_ids bigint
         end::smallint,
         case
             when p.result is null and p.is_untried is not true then p.repeat_until
+            when p.result = 'unknown' and p.is_repeat then p.repeat_until
             else p.safe_retry_until
         end,
         p.batch_id
@@ -3556,6 +3565,7 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
             m.detail,
             m.look_up_from,
             m.retest_at,
+            m.is_repeat,
             case
                 when
                     m.place in ('in_doubt', 'held')
@@ -3569,6 +3579,10 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
                             and r.attempt_no < m.attempt_no
                             and r.result = 'sent'
                     ) then 'due'
+                when
+                    m.is_repeat
+                    and coalesce(a.safe_retry_until, b.safe_retry_until) > m.due_at is not true
+                    then 'in_doubt'
                 else m.place
             end as place,
             a.due_at as was_due_at,
@@ -3577,11 +3591,14 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
             i.give_up_at,
             a.tries + m.burns::integer as new_tries,
             case when m.reason = 'released' then a.suspicions else 0 end as new_suspicions,
-            a.safe_retry_until
+            case
+                when m.is_repeat then coalesce(a.safe_retry_until, b.safe_retry_until)
+                else a.safe_retry_until
+            end as safe_retry_until
         from pg_catalog.jsonb_to_recordset(p_moves) as m (
             account_id text, intent_id bigint, attempt_no integer, place text,
             due_at timestamptz, reason text, detail text, burns boolean,
-            look_up_from timestamptz, retest_at timestamptz
+            look_up_from timestamptz, retest_at timestamptz, is_repeat boolean
         )
         inner join duebook.attempt as a
             on
@@ -3590,10 +3607,12 @@ CREATE FUNCTION duebook.move_attempted(p_batch_id bigint, p_moves jsonb) RETURNS
                 and m.attempt_no = a.attempt_no
         inner join duebook.intent as i
             on m.account_id = i.account_id and m.intent_id = i.intent_id
+        left join duebook.batch as b on b.batch_id = p_batch_id
     ),
     changed as (
         insert into duebook.intent_change (account_id, intent_id, due_at, reason)
-        select m.account_id, m.intent_id, m.due_at, m.reason
+        select
+            m.account_id, m.intent_id, m.due_at, case when m.is_repeat then 'repeat' else m.reason end
         from moved as m
         where m.place = 'due' and m.due_at is not null
     ),
@@ -4906,9 +4925,9 @@ begin
     into v_end_accounts, v_end_intents, v_end_attempts
     from from_due as d;
 
-    -- A batch that holds such a key may be moving it to in_doubt or held at this moment, unaware of
-    -- the answer above: its flush or rescue holds its row, so that is waited for before those two
-    -- are looked at. One that comes after this transaction reads the answer.
+    -- A batch that holds such a key may be moving it to due, in_doubt or held at this moment, unaware
+    -- of the answer above: its flush or rescue holds its row, so that is waited for before those are
+    -- looked at. One that comes after this transaction reads the answer.
     perform b.batch_id
     from duebook.batch as b
     where
@@ -4943,6 +4962,12 @@ begin
         where h.account_id = l.account_id and h.intent_id = l.intent_id and l.is_answer
         returning h.account_id, h.intent_id, l.attempt_no
     ),
+    from_due_again as (
+        delete from duebook.due as d
+        using late as l
+        where d.account_id = l.account_id and d.intent_id = l.intent_id and l.is_answer
+        returning d.account_id, d.intent_id, l.attempt_no
+    ),
     back as (
         insert into duebook.due (
             account_id, intent_id, due_at, kind, channel, give_up_at, tries, claims
@@ -4964,6 +4989,8 @@ begin
             as d (account_id, intent_id, attempt_no)
         union
         select h.account_id, h.intent_id, h.attempt_no from from_held as h
+        union
+        select d.account_id, d.intent_id, d.attempt_no from from_due_again as d
     )
     select
         pg_catalog.array_agg(e.account_id),

@@ -3,7 +3,8 @@
 -- What counts is the last attempt. Without a result it may have been tried, unless its batch was
 -- rescued before its turn came; then the intent is in doubt, but for a channel that recognises the
 -- repeat. What was in doubt or held went back to due where a change of its due time followed: a
--- person or a look-up said that it was not sent, or its cause had cleared.
+-- person or a look-up said that it was not sent, its cause had cleared, or the channel recognises
+-- the repeat (then the change says so, and until when it does is kept).
 create or replace function duebook.locate_intents(p_account_ids text[], p_intent_ids bigint[])
 returns table (
     account_id text,
@@ -40,7 +41,10 @@ as $$
                 case when x.changed_at >= a.claimed_at then x.due_at end,
                 a.due_at, x.due_at, i.notify_at
             ) as due_at,
-            coalesce(a.tries, 0) + coalesce(r.result = 'failed', false)::integer as tries,
+            coalesce(a.tries, 0)
+            + coalesce(
+                r.result = 'failed' or (r.result = 'unknown' and x.reason = 'repeat'), false
+            )::integer as tries,
             r.result,
             r.reason,
             r.finished_at,
@@ -48,7 +52,11 @@ as $$
             and x.changed_at >= coalesce(r.finished_at, a.claimed_at) as is_back,
             a.position >= e.untried_from as is_untried,
             e.sender = 'restore accept' or e.how = 'dismantled' as is_restored,
-            coalesce(a.safe_retry_until, e.safe_retry_until) as repeat_until,
+            coalesce(
+                a.safe_retry_until, e.safe_retry_until,
+                case when x.reason = 'repeat' then b.safe_retry_until end
+            ) as repeat_until,
+            x.reason = 'repeat' as is_repeat,
             a.attempt_no is null and exists (
                 select
                 from duebook.occurrence as c
@@ -72,6 +80,7 @@ as $$
                 and a.intent_id = r.intent_id
                 and a.attempt_no = r.attempt_no
         left join duebook.batch_ended as e on a.batch_id = e.batch_id
+        left join duebook.batch as b on a.batch_id = b.batch_id
         left join lateral (
             select n.due_at, n.reason, n.changed_at
             from duebook.intent_change as n
@@ -126,6 +135,7 @@ as $$
         end::smallint,
         case
             when p.result is null and p.is_untried is not true then p.repeat_until
+            when p.result = 'unknown' and p.is_repeat then p.repeat_until
             else p.safe_retry_until
         end,
         p.batch_id

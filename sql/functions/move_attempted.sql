@@ -2,9 +2,11 @@
 -- time is a later one), in_doubt, held or proposed. Part of the flush that wrote the results.
 --
 -- p_moves is an array of {account_id, intent_id, attempt_no, place, due_at, reason, detail, burns,
--- look_up_from, retest_at}; due_at null keeps the due time. An intent that stands elsewhere already
--- is left there. One that an earlier attempt is known to have sent, by an answer that came late,
--- neither waits nor is in doubt: it is due, and the next window's gate takes that answer over.
+-- look_up_from, retest_at, is_repeat}; due_at null keeps the due time. An intent that stands
+-- elsewhere already is left there. A repeat may have been accepted: it is due only where it can be
+-- sent again before its channel forgets the first try, else in doubt. One that an earlier attempt
+-- is known to have sent, by an answer that came late, neither waits nor is in doubt: it is due, and
+-- the next window's gate takes that answer over.
 create or replace function duebook.move_attempted(p_batch_id bigint, p_moves jsonb)
 returns void
 language sql
@@ -20,6 +22,7 @@ as $$
             m.detail,
             m.look_up_from,
             m.retest_at,
+            m.is_repeat,
             case
                 when
                     m.place in ('in_doubt', 'held')
@@ -33,6 +36,10 @@ as $$
                             and r.attempt_no < m.attempt_no
                             and r.result = 'sent'
                     ) then 'due'
+                when
+                    m.is_repeat
+                    and coalesce(a.safe_retry_until, b.safe_retry_until) > m.due_at is not true
+                    then 'in_doubt'
                 else m.place
             end as place,
             a.due_at as was_due_at,
@@ -41,11 +48,14 @@ as $$
             i.give_up_at,
             a.tries + m.burns::integer as new_tries,
             case when m.reason = 'released' then a.suspicions else 0 end as new_suspicions,
-            a.safe_retry_until
+            case
+                when m.is_repeat then coalesce(a.safe_retry_until, b.safe_retry_until)
+                else a.safe_retry_until
+            end as safe_retry_until
         from pg_catalog.jsonb_to_recordset(p_moves) as m (
             account_id text, intent_id bigint, attempt_no integer, place text,
             due_at timestamptz, reason text, detail text, burns boolean,
-            look_up_from timestamptz, retest_at timestamptz
+            look_up_from timestamptz, retest_at timestamptz, is_repeat boolean
         )
         inner join duebook.attempt as a
             on
@@ -54,10 +64,12 @@ as $$
                 and m.attempt_no = a.attempt_no
         inner join duebook.intent as i
             on m.account_id = i.account_id and m.intent_id = i.intent_id
+        left join duebook.batch as b on b.batch_id = p_batch_id
     ),
     changed as (
         insert into duebook.intent_change (account_id, intent_id, due_at, reason)
-        select m.account_id, m.intent_id, m.due_at, m.reason
+        select
+            m.account_id, m.intent_id, m.due_at, case when m.is_repeat then 'repeat' else m.reason end
         from moved as m
         where m.place = 'due' and m.due_at is not null
     ),

@@ -91,9 +91,9 @@ begin
     into v_end_accounts, v_end_intents, v_end_attempts
     from from_due as d;
 
-    -- A batch that holds such a key may be moving it to in_doubt or held at this moment, unaware of
-    -- the answer above: its flush or rescue holds its row, so that is waited for before those two
-    -- are looked at. One that comes after this transaction reads the answer.
+    -- A batch that holds such a key may be moving it to due, in_doubt or held at this moment, unaware
+    -- of the answer above: its flush or rescue holds its row, so that is waited for before those are
+    -- looked at. One that comes after this transaction reads the answer.
     perform b.batch_id
     from duebook.batch as b
     where
@@ -128,6 +128,12 @@ begin
         where h.account_id = l.account_id and h.intent_id = l.intent_id and l.is_answer
         returning h.account_id, h.intent_id, l.attempt_no
     ),
+    from_due_again as (
+        delete from duebook.due as d
+        using late as l
+        where d.account_id = l.account_id and d.intent_id = l.intent_id and l.is_answer
+        returning d.account_id, d.intent_id, l.attempt_no
+    ),
     back as (
         insert into duebook.due (
             account_id, intent_id, due_at, kind, channel, give_up_at, tries, claims
@@ -149,6 +155,8 @@ begin
             as d (account_id, intent_id, attempt_no)
         union
         select h.account_id, h.intent_id, h.attempt_no from from_held as h
+        union
+        select d.account_id, d.intent_id, d.attempt_no from from_due_again as d
     )
     select
         pg_catalog.array_agg(e.account_id),

@@ -23,7 +23,7 @@ import psycopg
 import structlog
 
 from duebook.channels.base import Channel, Message, SendResult
-from duebook.channels.render import Rendered, RenderError
+from duebook.channels.render import RenderError
 from duebook.db.connect import Connect, describe, is_away, unavailable
 from duebook.db.sql import query
 from duebook.domain.backoff import retry_delay
@@ -47,16 +47,17 @@ from duebook.services.flush import (
 from duebook.services.internal import INTERNAL, InternalBatch
 from duebook.services.judge import (
     Policies,
+    Retries,
     ending_of,
     hold,
     is_about_channel,
     judge_rows,
-    why_dead,
+    suppression_of,
 )
 from duebook.services.manners import Parcel, completing, parcels_of
 from duebook.services.pace import Pace
 from duebook.services.witness import Guard
-from duebook.services.writing import Links, Writer
+from duebook.services.writing import Links, Said, Writer
 
 _log = structlog.get_logger(__name__)
 
@@ -84,6 +85,16 @@ class BulkChannel(Protocol):
 
     async def send_keys(self, operation_keys: Sequence[str]) -> Sequence[SendResult]:
         """The answer to each key, in order."""
+        ...
+
+
+@runtime_checkable
+class PatientChannel(Protocol):
+    """A channel whose failed messages are tried again at times of its own."""
+
+    @property
+    def retry_waits(self) -> tuple[timedelta, ...]:
+        """Waits after the first, second, … burnt try; the last one for all others."""
         ...
 
 
@@ -555,13 +566,13 @@ class Sender:
 
     def _render(
         self, rows: Sequence[Claimed], now: datetime, channel: str
-    ) -> tuple[dict[int, Rendered], list[Ending]]:
+    ) -> tuple[dict[int, Said], list[Ending]]:
         """What each of the rows says, by position, and those that can't be said."""
         if not rows:
             return {}, []
         facts = self.transact(lambda conn: read_message_facts(conn, rows))
         writer = self._writer(channel)
-        rendered: dict[int, Rendered] = {}
+        rendered: dict[int, Said] = {}
         failed: list[Ending] = []
         for row in rows:
             try:
@@ -605,13 +616,15 @@ class Sender:
         look_up_from: datetime,
     ) -> None:
         pauses: list[SendResult] = []
+        retries = _retries_of(self._channels[batch.channel])
         for parcel, (answer, finished) in zip(parcels, sent.answers, strict=False):
             batch.is_answered = batch.is_answered or _is_answer(answer)
             # One message took one token, however many it told.
             batch.unsent += len(parcel.rows) - 1
             at = clock.at(finished)
             for row in parcel.rows:
-                batch.endings.append(_ending(row, answer, at, policies, look_up_from))
+                ending = _ending(row, answer, at, policies, look_up_from, retries)
+                batch.endings.append(ending)
             self._judge_address(batch, parcel.rows[0].account_id, answer)
             if is_about_channel(answer):
                 pauses.append(answer)
@@ -619,7 +632,7 @@ class Sender:
             batch.pause = _pause(pauses, policies.rules.consecutive_pauses + 1)
 
     def _judge_address(self, batch: _Batch, account_id: str, answer: SendResult) -> None:
-        reason = why_dead(answer)
+        reason = suppression_of(answer)
         if reason is not None:
             batch.suppressed.append((account_id, reason))
         if answer.opts_out:
@@ -715,12 +728,22 @@ class _WindowOfSends:
             return SendResult("unknown", code=name, detail="the channel failed")
 
 
+def _retries_of(channel: Channel) -> Retries:
+    waits = channel.retry_waits if isinstance(channel, PatientChannel) else ()
+    return Retries(waits, are_safe=channel.idempotent)
+
+
 def _ending(
-    row: Claimed, answer: SendResult, at: datetime, policies: Policies, look_up_from: datetime
+    row: Claimed,
+    answer: SendResult,
+    at: datetime,
+    policies: Policies,
+    look_up_from: datetime,
+    retries: Retries,
 ) -> Ending:
     if answer.status == "accepted":
         return Ending(row, "sent", None, at, answer.code, answer.provider_message_id)
-    return ending_of(row, answer, at, policies, look_up_from=look_up_from)
+    return ending_of(row, answer, at, policies, look_up_from=look_up_from, retries=retries)
 
 
 def _is_answer(answer: SendResult) -> bool:

@@ -72,7 +72,10 @@ class Claimed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where an intent goes that has not ended. `due_at` None keeps its due time."""
+    """Where an intent goes that has not ended. `due_at` None keeps its due time.
+
+    `is_repeat`: it may have been accepted and is due only where its channel recognises a repeat.
+    """
 
     place: Place
     reason: str
@@ -81,6 +84,7 @@ class Move:
     burns: bool = False
     look_up_from: datetime | None = None
     retest_at: datetime | None = None
+    is_repeat: bool = False
 
 
 class Ending(NamedTuple):
@@ -346,6 +350,7 @@ def _move(conn: psycopg.Connection[Any], batch_id: int, endings: Sequence[Ending
             "burns": each.move.burns,
             "look_up_from": _iso(each.move.look_up_from),
             "retest_at": _iso(each.move.retest_at),
+            "is_repeat": each.move.is_repeat,
         }
         for each in endings
         if each.move is not None

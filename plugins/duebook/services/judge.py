@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, time, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
 from duebook.channels.base import SendResult
@@ -24,6 +25,28 @@ _FIRST_RETEST: Final = timedelta(minutes=5)
 _LONGEST_RETEST: Final = timedelta(hours=6)
 # Enhanced status (RFC 3463) that is about the address or a closed mailbox, and permanent.
 _ADDRESS_IS_DEAD: Final = re.compile(r"5[0-9]{2} 5\.(1\.(0|1|2|3|6|10)|2\.1)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How a channel's failed sends are tried again.
+
+    `waits` are those after the first, second, … burnt try, the last for all others; without any
+    they double. `are_safe`: the channel recognises a repeat, so that what may have been accepted is
+    tried again too, until the claim's safe_retry_until.
+    """
+
+    waits: tuple[timedelta, ...] = ()
+    are_safe: bool = False
+
+    def wait_after(self, tries: int, jitter: float) -> timedelta:
+        """How long to wait after so many burnt tries; `jitter` in [0, 1) adds up to a tenth."""
+        if not self.waits:
+            return retry_delay(tries, jitter=jitter)
+        return self.waits[min(tries, len(self.waits)) - 1] * (1 + jitter / 10)
+
+
+_DOUBLING: Final = Retries()
 
 
 class Policies:
@@ -251,12 +274,18 @@ def ending_of(
     policies: Policies,
     *,
     look_up_from: datetime,
+    retries: Retries = _DOUBLING,
     jitter: Callable[[], float] = random.random,
 ) -> Ending:
     """The result of one send that was not accepted, from the channel's answer."""
     code, sent_id = answer.code, answer.provider_message_id
+    tries = row.tries + answer.burns_try
+    is_last = tries >= policies.max_tries(row.kind)
     if answer.status == "unknown":
         move = Move("in_doubt", code or "unknown", look_up_from=look_up_from)
+        if retries.are_safe and not is_last:
+            due_at = now + retries.wait_after(tries, jitter())
+            move = replace(move, place="due", due_at=due_at, burns=True, is_repeat=True)
         return Ending(row, "unknown", answer.detail, now, code, sent_id, move)
     if answer.opts_out:
         return Ending(row, "expired", "opted_out", now, code, sent_id)
@@ -268,24 +297,29 @@ def ending_of(
         wait = max(retry_delay(1, jitter=jitter()), answer.retry_after or timedelta(0))
         move = Move("due", "quiet_hours", due_at=now + wait)
         return Ending(row, "deferred", "quiet_hours", now, code, move=move)
-    tries = row.tries + 1
-    if tries >= policies.max_tries(row.kind):
-        return Ending(row, "expired", "exhausted", now, code)
-    wait = retry_delay(tries, jitter=jitter())
+    if is_last:
+        return _give_up(row, now, code, look_up_from)
+    wait = retries.wait_after(tries, jitter())
     if answer.retry_after is not None:
         wait = max(wait, answer.retry_after)
     move = Move("due", "retry", due_at=now + wait, burns=True)
     return Ending(row, "failed", "retry", now, code, move=move)
 
 
-def why_dead(answer: SendResult) -> str | None:
-    """Why the address itself will never work, where a refusal says so."""
+def _give_up(row: Claimed, now: datetime, code: str | None, look_up_from: datetime) -> Ending:
+    if row.safe_retry_until is None:
+        return Ending(row, "expired", "exhausted", now, code)
+    # An earlier try may have been accepted: that the last one was not says nothing of it.
+    move = Move("in_doubt", "exhausted", look_up_from=look_up_from)
+    return Ending(row, "unknown", "exhausted", now, code, move=move)
+
+
+def suppression_of(answer: SendResult) -> str | None:
+    """Why nothing is ever to be sent to this address again; None for a refusal of this once."""
     if answer.status != "refused" or answer.opts_out:
         return None
-    if answer.suppress is not None:
-        return answer.suppress
-    code = answer.code or ""
-    return code if _ADDRESS_IS_DEAD.match(code) else None
+    is_dead = _ADDRESS_IS_DEAD.match(answer.code or "") is not None
+    return answer.suppress or (answer.code if is_dead else None)
 
 
 def message_facts(facts: Mapping[str, Any], zone: Any) -> dict[str, object]:
@@ -325,3 +359,27 @@ def reminder_facts(
         "occurs_at": f"{intended:%H:%M}",
         "zone": zone,
     }
+
+
+def facts_for_programs(
+    told: Mapping[str, object], occurred_at: datetime | None
+) -> dict[str, object]:
+    """What a message says, for a channel that speaks to programs: JSON's own types, nothing lost.
+
+    Dates and instants in ISO 8601, instants in UTC; money stays minor units. Raises TypeError for
+    a float, whose amount nobody can be sure of.
+    """
+    facts = {name: _for_programs(value) for name, value in told.items()}
+    if occurred_at is not None:
+        facts["occurred_at"] = _for_programs(occurred_at)
+    return facts
+
+
+def _for_programs(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"a fact is a {type(value).__name__}")

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from duebook.channels.base import Message, message_id_for
 from duebook.channels.render import Rendered, render, render_digest
 from duebook.domain.gate import find_zone
 from duebook.services.flush import Claimed
-from duebook.services.judge import message_facts
+from duebook.services.judge import facts_for_programs, message_facts
 from duebook.services.manners import Parcel
+
+
+class Said(NamedTuple):
+    """What one intent says: to people, and to programs."""
+
+    rendered: Rendered
+    facts: Mapping[str, object]
 
 
 class Links(Protocol):
@@ -29,15 +36,19 @@ class Writer:
         self._sender = sender
         self._links = links
 
-    def render(self, row: Claimed, facts: Mapping[str, Any]) -> Rendered:
+    def render(self, row: Claimed, facts: Mapping[str, Any]) -> Said:
         """What one intent says. Raises RenderError."""
-        return render(row.kind, message_facts(facts, find_zone(row.recipient_zone) or UTC))
+        told = message_facts(facts, find_zone(row.recipient_zone) or UTC)
+        return Said(render(row.kind, told), facts_for_programs(told, facts.get("occurred_at")))
 
-    def write(self, channel: str, parcel: Parcel, texts: Sequence[Rendered]) -> Message:
-        """The message of a parcel whose intents say `texts`."""
+    def write(self, channel: str, parcel: Parcel, said: Sequence[Said]) -> Message:
+        """The message of a parcel whose intents say so. Raises RenderError."""
         row = parcel.rows[0]
         key = parcel.digest_key or row.operation_key or ""
-        rendered = texts[0] if len(texts) == 1 else render_digest(texts)
+        rendered, facts = said[0]
+        if len(said) > 1:
+            rendered = render_digest([each.rendered for each in said])
+            facts = {"notices": [each.facts for each in said]}
         kinds = {each.kind for each in parcel.rows}
         # A message of several topics is left by leaving each.
         kind = kinds.pop() if len(kinds) == 1 else ""
@@ -50,7 +61,8 @@ class Writer:
             html=rendered.html,
             headers=self._headers(row.account_id, kind, channel),
             account_id=row.account_id,
-            kind=kind or "digest",
+            kind="digest" if len(said) > 1 else row.kind,
+            facts=facts,
         )
 
     def _headers(self, account_id: str, kind: str, channel: str) -> Mapping[str, str]:
