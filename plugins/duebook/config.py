@@ -333,14 +333,32 @@ class BudgetConfig(_Model):
         }
 
 
+def _some_time(duration: timedelta) -> timedelta:
+    if duration <= timedelta(0):
+        raise ValueError("expected more than nothing")
+    return duration
+
+
 class ChannelConfig(_Model):
-    """One account of a channel; its login comes from the named connection."""
+    """One account of a channel; its login comes from the named connection.
+
+    Of a webhook channel: `safe_retry_for`, how long receivers are asked to remember ids, within
+    which what may have been received is sent again; `retry_waits`, the waits before the second,
+    third, … try.
+    """
 
     connection: str | None = None
     sender: str | None = None
     window_messages: Annotated[int, Field(gt=0, le=10_000)] = 50
     io_timeout_seconds: Annotated[float, Field(gt=0, le=120)] = 20
     relay_log: Path | None = None
+    safe_retry_for: Annotated[Duration, After(_some_time)] | None = None
+    retry_waits: (
+        Annotated[
+            tuple[Annotated[Duration, After(_some_time)], ...], Field(min_length=1, max_length=100)
+        ]
+        | None
+    ) = None
     budget: BudgetConfig | None = None
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from duebook.channels.base import Channel, Message, message_id_for
+from duebook.channels.base import Channel, Message, SendResult, message_id_for
 from duebook.channels.email import EmailChannel, EmailOptions
 from duebook.channels.noop import NoopChannel
+from duebook.channels.webhook import WebhookChannel, WebhookOptions
 from tests.channels.servers import Certificate, make_certificate
 from tests.smtp_sink import SmtpSink
+from tests.webhook_sink import WebhookSink
 
 SENDER = "Shöp <billing@shop.example>"
 LOGIN = ("duebook", "correct horse")
+MASTER_KEY = "a master key of at least 32 bytes, of a test"
 Case = tuple[Channel, Callable[[], int]]
 
 
@@ -54,8 +58,31 @@ def email_case(options: dict[str, Any], sink: SmtpSink) -> Iterator[Case]:
         yield channel, lambda: len(sink.messages)
 
 
+class _ToSink(WebhookChannel):
+    """Posts everything to one endpoint, whoever it is for."""
+
+    url = ""
+
+    async def send(self, message: Message) -> SendResult:
+        return await super().send(replace(message, recipient=self.url))
+
+
+@contextlib.contextmanager
+def webhook_case(certificate: Certificate) -> Iterator[Case]:
+    with WebhookSink(tls=certificate.server_context()) as sink:
+        options = WebhookOptions(
+            master_keys=(MASTER_KEY,), allow_private=True, ca_file=certificate.ca_file
+        )
+        channel = _ToSink(options)
+        channel.url = sink.url
+        yield channel, lambda: sink.count
+
+
 @pytest.fixture(
-    params=["email plain", "email one by one", "email starttls+login", "email tls+login", "noop"]
+    params=[
+        *("email plain", "email one by one", "email starttls+login", "email tls+login"),
+        *("noop", "webhook"),
+    ]
 )
 def case(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[Case]:
     secured = {"login": LOGIN[0], "password": LOGIN[1], "ca_file": certificate.ca_file}
@@ -71,6 +98,8 @@ def case(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[C
         case "email tls+login":
             sink = SmtpSink(login=LOGIN, security="tls", tls=certificate.server_context())
             opened = email_case({"security": "tls", **secured}, sink)
+        case "webhook":
+            opened = webhook_case(certificate)
         case _:
             noop = NoopChannel()
             opened = contextlib.nullcontext((noop, lambda: noop.sent))
@@ -119,6 +148,7 @@ def test_verify_reaches_the_server_and_sends_nothing(case: Case) -> None:
     line = asyncio.run(channel.verify())
     assert "\n" not in line
     assert LOGIN[1] not in line
+    assert MASTER_KEY not in line
     assert received() == 0
 
 

@@ -11,6 +11,7 @@ from duebook.channels.base import Channel, ChannelConfig, ConnectionLike, LookUp
 from duebook.channels.email import EmailChannel, EmailOptions
 from duebook.channels.noop import NoopChannel
 from duebook.channels.relay_log import RelayLog
+from duebook.channels.webhook import WebhookChannel, WebhookOptions
 from duebook.errors import ConfigurationError
 
 _Maker = Callable[[str, ChannelConfig, ConnectionLike | None], Channel]
@@ -21,7 +22,7 @@ def make_channel(
 ) -> Channel:
     """The channel of a block [channels.<name>], not yet open.
 
-    The name says the kind: `email`, `noop`; further accounts of a kind are `email_<account>`.
+    The name says the kind: `email`, `webhook`, `noop`; further accounts are `email_<account>`.
     `connection` may be None only where none is needed. Raises ConfigurationError.
     """
     kind = name.partition("_")[0]
@@ -50,9 +51,23 @@ def _make_noop(name: str, config: ChannelConfig, connection: ConnectionLike | No
     return NoopChannel(name, io_timeout=timedelta(seconds=config.io_timeout_seconds))
 
 
+def _make_webhook(name: str, config: ChannelConfig, connection: ConnectionLike | None) -> Channel:
+    if connection is None:
+        raise ConfigurationError(f"channels.{name}: its connection is not defined")
+    options = WebhookOptions.from_connection(
+        connection,
+        io_timeout=timedelta(seconds=config.io_timeout_seconds),
+        safe_retry_for=config.safe_retry_for,
+        retry_waits=config.retry_waits,
+    )
+    return WebhookChannel(options, name=name)
+
+
 def make_look_up(config: LookUpConfig) -> LookUp | None:
     """Who knows what became of messages of this block, or None where nobody can be asked."""
     return RelayLog(config.relay_log) if config.relay_log is not None else None
 
 
-_MAKERS: Final[Mapping[str, _Maker]] = MappingProxyType({"email": _make_email, "noop": _make_noop})
+_MAKERS: Final[Mapping[str, _Maker]] = MappingProxyType(
+    {"email": _make_email, "noop": _make_noop, "webhook": _make_webhook}
+)
