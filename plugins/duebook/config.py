@@ -342,6 +342,7 @@ def _some_time(duration: timedelta) -> timedelta:
 class ChannelConfig(_Model):
     """One account of a channel; its login comes from the named connection.
 
+    Of SMS: `max_segments`, beyond which a text is refused rather than paid for.
     Of a webhook channel: `safe_retry_for`, how long receivers are asked to remember ids, within
     which what may have been received is sent again; `retry_waits`, the waits before the second,
     third, … try.
@@ -352,6 +353,7 @@ class ChannelConfig(_Model):
     window_messages: Annotated[int, Field(gt=0, le=10_000)] = 50
     io_timeout_seconds: Annotated[float, Field(gt=0, le=120)] = 20
     relay_log: Path | None = None
+    max_segments: Annotated[int, Field(gt=0, le=10)] = 3
     safe_retry_for: Annotated[Duration, After(_some_time)] | None = None
     retry_waits: (
         Annotated[

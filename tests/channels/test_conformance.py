@@ -15,9 +15,11 @@ import pytest
 from duebook.channels.base import Channel, Message, SendResult, message_id_for
 from duebook.channels.email import EmailChannel, EmailOptions
 from duebook.channels.noop import NoopChannel
+from duebook.channels.sms import SmsChannel, SmsOptions
 from duebook.channels.webhook import WebhookChannel, WebhookOptions
 from tests.channels.servers import Certificate, make_certificate
 from tests.smtp_sink import SmtpSink
+from tests.twilio_server import ACCOUNT, TOKEN, TwilioServer
 from tests.webhook_sink import WebhookSink
 
 SENDER = "Shöp <billing@shop.example>"
@@ -58,6 +60,20 @@ def email_case(options: dict[str, Any], sink: SmtpSink) -> Iterator[Case]:
         yield channel, lambda: len(sink.messages)
 
 
+class _ToNumber(SmsChannel):
+    """Sends everything to one number, whoever it is for."""
+
+    async def send(self, message: Message) -> SendResult:
+        return await super().send(replace(message, recipient="+15005550006"))
+
+
+@contextlib.contextmanager
+def sms_case() -> Iterator[Case]:
+    with TwilioServer() as server:
+        options = SmsOptions(ACCOUNT, TOKEN, sender="+15005550001", base_url=server.url)
+        yield _ToNumber(options), lambda: len(server.made)
+
+
 class _ToSink(WebhookChannel):
     """Posts everything to one endpoint, whoever it is for."""
 
@@ -81,7 +97,7 @@ def webhook_case(certificate: Certificate) -> Iterator[Case]:
 @pytest.fixture(
     params=[
         *("email plain", "email one by one", "email starttls+login", "email tls+login"),
-        *("noop", "webhook"),
+        *("noop", "sms", "webhook"),
     ]
 )
 def case(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[Case]:
@@ -98,6 +114,8 @@ def case(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[C
         case "email tls+login":
             sink = SmtpSink(login=LOGIN, security="tls", tls=certificate.server_context())
             opened = email_case({"security": "tls", **secured}, sink)
+        case "sms":
+            opened = sms_case()
         case "webhook":
             opened = webhook_case(certificate)
         case _:

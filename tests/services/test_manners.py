@@ -375,7 +375,7 @@ class TestAnswers:
         assert conn.execute(
             "select tries, due_at > clock_timestamp() + interval '8 hours' from duebook.due"
         ).fetchone() == (0, True)
-        assert value(conn, "select reason from duebook.attempt_result") == "quiet_hours"
+        assert value(conn, "select provider_code from duebook.attempt_result") == "30610"
 
     def test_a_channel_may_name_why_an_address_is_dead(self, conn: Conn, database_url: str) -> None:
         add_due(conn, 1)

@@ -15,6 +15,7 @@ import stripe
 
 from duebook.services.provider_events import EventsReport, EventsRequest, read_events
 from duebook.services.receive import Endpoint, ReceiptStore, Verdict
+from duebook.services.signing.base import Event
 from duebook.settlements.stripe import StripeSource, make_stripe_client
 from tests.settlement_files import World, booked
 from tests.stripe_stub import Failure, StripeStub
@@ -66,7 +67,8 @@ class Shop:
             store = ReceiptStore(self.world.url)
             try:
                 told = Endpoint(endpoint, account, scheme, (), 1)
-                return await store.record(told, event_id, {}, json.dumps(document).encode())
+                event = Event(event_id, json.dumps(document).encode())
+                return (await store.record(told, [event], {}))[0]
             finally:
                 await store.close()
 

@@ -78,8 +78,8 @@ def answers() -> Any:
 class NoStore:
     """Stands where the database would."""
 
-    async def record(self, *_: Any) -> str:
-        return "stored"
+    async def record(self, *_: Any) -> list[str]:
+        return ["stored"]
 
     async def close(self) -> None:
         pass

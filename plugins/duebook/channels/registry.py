@@ -11,6 +11,7 @@ from duebook.channels.base import Channel, ChannelConfig, ConnectionLike, LookUp
 from duebook.channels.email import EmailChannel, EmailOptions
 from duebook.channels.noop import NoopChannel
 from duebook.channels.relay_log import RelayLog
+from duebook.channels.sms import SmsChannel, SmsOptions
 from duebook.channels.webhook import WebhookChannel, WebhookOptions
 from duebook.errors import ConfigurationError
 
@@ -22,8 +23,9 @@ def make_channel(
 ) -> Channel:
     """The channel of a block [channels.<name>], not yet open.
 
-    The name says the kind: `email`, `webhook`, `noop`; further accounts are `email_<account>`.
-    `connection` may be None only where none is needed. Raises ConfigurationError.
+    The name says the kind: `email`, `sms`, `webhook`, `noop`; further accounts of a kind are
+    `email_<account>`. `connection` may be None only where none is needed. Raises
+    ConfigurationError.
     """
     kind = name.partition("_")[0]
     maker = _MAKERS.get(kind)
@@ -51,6 +53,17 @@ def _make_noop(name: str, config: ChannelConfig, connection: ConnectionLike | No
     return NoopChannel(name, io_timeout=timedelta(seconds=config.io_timeout_seconds))
 
 
+def _make_sms(name: str, config: ChannelConfig, connection: ConnectionLike | None) -> Channel:
+    if connection is None:
+        raise ConfigurationError(f"channels.{name}: its connection is not defined")
+    options = SmsOptions.from_connection(
+        connection,
+        io_timeout=timedelta(seconds=config.io_timeout_seconds),
+        max_segments=config.max_segments,
+    )
+    return SmsChannel(options, name=name)
+
+
 def _make_webhook(name: str, config: ChannelConfig, connection: ConnectionLike | None) -> Channel:
     if connection is None:
         raise ConfigurationError(f"channels.{name}: its connection is not defined")
@@ -69,5 +82,5 @@ def make_look_up(config: LookUpConfig) -> LookUp | None:
 
 
 _MAKERS: Final[Mapping[str, _Maker]] = MappingProxyType(
-    {"email": _make_email, "noop": _make_noop, "webhook": _make_webhook}
+    {"email": _make_email, "noop": _make_noop, "sms": _make_sms, "webhook": _make_webhook}
 )

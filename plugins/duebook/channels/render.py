@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import jinja2
 import jinja2.sandbox
@@ -27,6 +27,7 @@ KINDS: Final = (
     "payment_cleared",
     "hold_refund",
 )
+Form = Literal["mail", "sms"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 _MONTHS: Final = (
@@ -82,8 +83,10 @@ class Renderer:
         )
         self._found: dict[str, jinja2.Template | None] = {}
 
-    def render(self, kind: str, facts: Mapping[str, object]) -> Rendered:
+    def render(self, kind: str, facts: Mapping[str, object], form: Form = "mail") -> Rendered:
         """The notice of `kind` from `facts`; raises RenderError.
+
+        As `sms` its text is the short one, where the kind has such a template.
 
         Facts of the shipped kinds: account_id, payment_id, reference (text), amount_minor (int),
         currency, occurred_on (date), and, where known, expected_minor (int), status_before,
@@ -96,16 +99,19 @@ class Renderer:
         subject = " ".join(self._part(kind, "subject", shown).split())
         if not subject:
             raise RenderError(kind, "subject", "is empty")
-        text = self._part(kind, "text", shown).strip() + "\n"
-        html = self._part(kind, "html", shown) if self._has(kind, "html") else None
-        return Rendered(subject, text, html)
+        text = self._part(kind, self._text_part(kind, form), shown).strip() + "\n"
+        has_html = form == "mail" and self._has(kind, "html")
+        return Rendered(subject, text, self._part(kind, "html", shown) if has_html else None)
 
-    def render_digest(self, notices: Sequence[Rendered]) -> Rendered:
+    def render_digest(self, notices: Sequence[Rendered], form: Form = "mail") -> Rendered:
         """Several notices in one message, from what each says: `notices`, and their `count`."""
         facts = {"notices": notices, "count": len(notices)}
         subject = " ".join(self._part("digest", "subject", facts).split())
-        text = self._part("digest", "text", facts).strip() + "\n"
+        text = self._part("digest", self._text_part("digest", form), facts).strip() + "\n"
         return Rendered(subject, text, None)
+
+    def _text_part(self, kind: str, form: Form) -> str:
+        return "sms" if form == "sms" and self._has(kind, "sms") else "text"
 
     def _has(self, kind: str, part: str) -> bool:
         try:
@@ -148,14 +154,14 @@ def _shipped() -> Renderer:
     return Renderer()
 
 
-def render(kind: str, facts: Mapping[str, object]) -> Rendered:
+def render(kind: str, facts: Mapping[str, object], form: Form = "mail") -> Rendered:
     """The notice of `kind` by the shipped templates; see Renderer.render()."""
-    return _shipped().render(kind, facts)
+    return _shipped().render(kind, facts, form)
 
 
-def render_digest(notices: Sequence[Rendered]) -> Rendered:
+def render_digest(notices: Sequence[Rendered], form: Form = "mail") -> Rendered:
     """Several notices of one account in one message, in their order; raises RenderError."""
-    return _shipped().render_digest(notices)
+    return _shipped().render_digest(notices, form)
 
 
 def _shown_facts(kind: str, facts: Mapping[str, object]) -> dict[str, str]:

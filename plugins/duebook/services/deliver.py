@@ -553,7 +553,7 @@ class Sender:
         for parcel in parcels_of(told, window.digest_keys):
             texts = [rendered[row.position] for row in parcel.rows]
             try:
-                plan.messages.append(writer.write(channel.name, parcel, texts))
+                plan.messages.append(writer.write(parcel, texts))
             except RenderError as error:
                 held = [hold(row, window.now, "template", error.field) for row in parcel.rows]
                 plan.endings += held
@@ -562,7 +562,7 @@ class Sender:
         return plan
 
     def _writer(self, channel: str) -> Writer:
-        return Writer(self._options.mail_senders.get(channel), self._options.links)
+        return Writer(channel, self._options.mail_senders.get(channel), self._options.links)
 
     def _render(
         self, rows: Sequence[Claimed], now: datetime, channel: str

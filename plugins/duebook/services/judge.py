@@ -294,9 +294,9 @@ def ending_of(
     if is_about_channel(answer):
         return Ending(row, "deferred", "budget", now, code, move=Move("due", "budget"))
     if not answer.burns_try:
-        wait = max(retry_delay(1, jitter=jitter()), answer.retry_after or timedelta(0))
-        move = Move("due", "quiet_hours", due_at=now + wait)
-        return Ending(row, "deferred", "quiet_hours", now, code, move=move)
+        wait = answer.retry_after or retries.wait_after(1, jitter())
+        move = Move("due", "retry", due_at=now + wait)
+        return Ending(row, "deferred", "retry", now, code, move=move)
     if is_last:
         return _give_up(row, now, code, look_up_from)
     wait = retries.wait_after(tries, jitter())

@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any, NamedTuple, Protocol
 
 from duebook.channels.base import Message, message_id_for
-from duebook.channels.render import Rendered, render, render_digest
+from duebook.channels.render import Form, Rendered, render, render_digest
 from duebook.domain.gate import find_zone
 from duebook.services.flush import Claimed
 from duebook.services.judge import facts_for_programs, message_facts
@@ -32,22 +32,26 @@ class Links(Protocol):
 class Writer:
     """Writes the messages of one channel; `sender` gives their ids a domain."""
 
-    def __init__(self, sender: str | None, links: Links | None) -> None:
+    def __init__(self, channel: str, sender: str | None, links: Links | None) -> None:
+        self._channel = channel
+        self._form: Form = "sms" if channel.partition("_")[0] == "sms" else "mail"
         self._sender = sender
         self._links = links
 
     def render(self, row: Claimed, facts: Mapping[str, Any]) -> Said:
         """What one intent says. Raises RenderError."""
         told = message_facts(facts, find_zone(row.recipient_zone) or UTC)
-        return Said(render(row.kind, told), facts_for_programs(told, facts.get("occurred_at")))
+        return Said(
+            render(row.kind, told, self._form), facts_for_programs(told, facts.get("occurred_at"))
+        )
 
-    def write(self, channel: str, parcel: Parcel, said: Sequence[Said]) -> Message:
+    def write(self, parcel: Parcel, said: Sequence[Said]) -> Message:
         """The message of a parcel whose intents say so. Raises RenderError."""
         row = parcel.rows[0]
         key = parcel.digest_key or row.operation_key or ""
         rendered, facts = said[0]
         if len(said) > 1:
-            rendered = render_digest([each.rendered for each in said])
+            rendered = render_digest([each.rendered for each in said], self._form)
             facts = {"notices": [each.facts for each in said]}
         kinds = {each.kind for each in parcel.rows}
         # A message of several topics is left by leaving each.
@@ -59,13 +63,13 @@ class Writer:
             subject=rendered.subject,
             text=rendered.text,
             html=rendered.html,
-            headers=self._headers(row.account_id, kind, channel),
+            headers=self._headers(row.account_id, kind),
             account_id=row.account_id,
             kind="digest" if len(said) > 1 else row.kind,
             facts=facts,
         )
 
-    def _headers(self, account_id: str, kind: str, channel: str) -> Mapping[str, str]:
+    def _headers(self, account_id: str, kind: str) -> Mapping[str, str]:
         if self._links is None or not kind:
             return {}
-        return self._links.headers_for(account_id, kind, channel)
+        return self._links.headers_for(account_id, kind, self._channel)
