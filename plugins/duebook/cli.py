@@ -25,6 +25,7 @@ import typer
 from duebook.commands import (
     bounces,
     calendar,
+    channels,
     delivery,
     discrepancies,
     drill,
@@ -69,6 +70,7 @@ app.add_typer(db_app, name="db")
 for area in (
     bounces,
     calendar,
+    channels,
     holds,
     pauses,
     incidents,

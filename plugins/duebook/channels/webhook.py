@@ -40,7 +40,7 @@ from duebook.channels.endpoints import (
     parse_networks,
 )
 from duebook.channels.webhook_answers import judge_answer
-from duebook.channels.webhook_secrets import endpoint_key, require_master_key
+from duebook.channels.webhook_secrets import endpoint_key, endpoint_secret, require_master_key
 from duebook.errors import ConfigurationError
 
 _log = structlog.get_logger(__name__)
@@ -322,6 +322,13 @@ class WebhookChannel:
             for key in self._options.master_keys
         )
         return _Target(endpoint, signers)
+
+    def secrets_of(self, account_id: str, address: str) -> tuple[str, ...]:
+        """What a customer verifies by, "whsec_…", the current one first. Raises EndpointError."""
+        endpoint = parse_endpoint(address, self._options.reach)
+        return tuple(
+            endpoint_secret(key, account_id, endpoint.identity) for key in self._options.master_keys
+        )
 
     async def close(self) -> None:
         session, self._session = self._session, None

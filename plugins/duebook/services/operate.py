@@ -320,6 +320,41 @@ def open_channel(config: Config, name: str, connections: ConnectionLookup) -> Ch
     return make_channel(name, block, connection)
 
 
+def show_channel_secret(
+    connect: Connect,
+    settings: Settings,
+    *,
+    account_id: str,
+    channel: str,
+    connections: ConnectionLookup = from_environment,
+) -> dict[str, Any]:
+    """`{account_id, channel, secrets}`, the current one first; that they were shown is kept.
+
+    Raises InputError where the account has no such contact or the channel signs nothing, and
+    ConfigurationError.
+    """
+    from duebook.channels.endpoints import EndpointError
+    from duebook.channels.webhook import WebhookChannel
+
+    config = load_configuration(settings)
+    if channel not in config.channels:
+        raise InputError(f"duebook.toml has no channel {channel}")
+    made = open_channel(config, channel, connections)
+    if not isinstance(made, WebhookChannel):
+        raise InputError(f"channel {channel} signs nothing")
+    keys = {"account_id": account_id, "channel": channel}
+    with connect() as conn, conn.transaction():
+        row = conn.execute(query("read_contact_address"), keys).fetchone()
+        if row is None:
+            raise InputError(f"account {account_id} has no contact of channel {channel}")
+        try:
+            secrets = made.secrets_of(account_id, row[0])
+        except EndpointError as error:
+            raise InputError(f"account {account_id}, channel {channel}: {error}") from None
+        conn.execute(query("record_secret_shown"), keys | {"actor": settings.operator})
+    return keys | {"secrets": list(secrets)}
+
+
 def current_status(
     connect: Connect, settings: Settings, airflow: Callable[[], Mapping[str, bool]] | None = None
 ) -> dict[str, Any]:
