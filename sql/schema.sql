@@ -3298,6 +3298,9 @@ begin
     if not found then
         return 'known';
     end if;
+    -- The time of its failures starts anew.
+    delete from duebook.failing_contact as f
+    where f.account_id = p_account_id and f.channel = p_channel;
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
     values (
         p_by, 'lift_suppression', p_account_id, p_channel,
@@ -3785,6 +3788,61 @@ CREATE FUNCTION duebook.name_fault(p_text text) RETURNS text
 $$;
 
 COMMENT ON FUNCTION duebook.name_fault(p_text text) IS 'What is wrong with a text as an identifier that others gave; null: nothing.';
+
+CREATE FUNCTION duebook.note_deliveries(p_channel text, p_failed text[], p_reached text[], p_give_up_after interval) RETURNS integer
+    LANGUAGE sql
+    SET search_path TO ''
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+    with reached as (
+        delete from duebook.failing_contact as f
+        where f.channel = p_channel and f.account_id = any(p_reached)
+    ),
+    failed as (
+        insert into duebook.failing_contact as f (
+            account_id, channel, failing_since, last_failed_at, failures
+        )
+        select g.account_id, p_channel, c.now, c.now, 1
+        from (select pg_catalog.clock_timestamp() as now) as c
+        cross join unnest(p_failed) as g (account_id)
+        where g.account_id <> all(p_reached)
+        order by g.account_id
+        on conflict (account_id, channel) do update
+            set
+                failing_since = case
+                    when f.last_failed_at >= excluded.last_failed_at - interval '1 day'
+                        then f.failing_since
+                    else excluded.failing_since
+                end,
+                last_failed_at = excluded.last_failed_at,
+                failures = f.failures + 1
+        returning f.account_id, f.failing_since, f.last_failed_at, f.failures
+    ),
+    given_up as (
+        insert into duebook.suppression as s (account_id, channel, reason, source)
+        select f.account_id, p_channel, 'failing', 'provider'
+        from failed as f
+        where f.failing_since <= f.last_failed_at - p_give_up_after and f.failures > 2
+        order by f.account_id
+        on conflict do nothing
+        returning s.account_id
+    ),
+    audited as (
+        insert into duebook.audit_event (actor, action, account_id, subject, detail)
+        select
+            'flush', 'suppress', g.account_id, 'channel:' || p_channel,
+            pg_catalog.jsonb_build_object(
+                'reason', 'failing', 'failing_since', f.failing_since, 'failures', f.failures
+            )
+        from given_up as g
+        inner join failed as f on g.account_id = f.account_id
+    )
+    select pg_catalog.count(*)::integer from given_up;
+$$;
+
+COMMENT ON FUNCTION duebook.note_deliveries(p_channel text, p_failed text[], p_reached text[], p_give_up_after interval) IS 'Notes where the sends of a window failed, and gives up contacts where all have for so long. Returns how many.';
 
 CREATE FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) RETURNS boolean
     LANGUAGE plpgsql
@@ -7544,6 +7602,26 @@ COMMENT ON COLUMN duebook.fail_over.to_intent_id IS 'The same notice on the next
 
 COMMENT ON COLUMN duebook.fail_over.at IS 'When.';
 
+CREATE TABLE duebook.failing_contact (
+    account_id text NOT NULL,
+    channel text NOT NULL,
+    failing_since timestamp with time zone NOT NULL,
+    last_failed_at timestamp with time zone NOT NULL,
+    failures integer NOT NULL
+);
+
+COMMENT ON TABLE duebook.failing_contact IS 'Contacts at which every send fails since some time; the first success removes the row. Without it the time only starts anew.';
+
+COMMENT ON COLUMN duebook.failing_contact.account_id IS 'Customer account.';
+
+COMMENT ON COLUMN duebook.failing_contact.channel IS 'Channel of the address.';
+
+COMMENT ON COLUMN duebook.failing_contact.failing_since IS 'First failure of those that followed each other within a day.';
+
+COMMENT ON COLUMN duebook.failing_contact.last_failed_at IS 'Newest of them.';
+
+COMMENT ON COLUMN duebook.failing_contact.failures IS 'How many they are.';
+
 CREATE TABLE duebook.forced_match (
     provider_account text NOT NULL,
     entry_id text NOT NULL,
@@ -7824,7 +7902,7 @@ COMMENT ON COLUMN duebook.intent_change.intent_change_id IS 'Identity, in the or
 
 COMMENT ON COLUMN duebook.intent_change.due_at IS 'New due time.';
 
-COMMENT ON COLUMN duebook.intent_change.reason IS 'Why: quiet_hours, budget, retry, tzdb, edited, resolved (what was in doubt was not sent).';
+COMMENT ON COLUMN duebook.intent_change.reason IS 'Why: quiet_hours, budget, retry, repeat (it may have been received, and its receiver knows a repeat), tzdb, edited, resolved (what was in doubt was not sent).';
 
 COMMENT ON COLUMN duebook.intent_change.tzdb_version IS 'Time zone data that computed it.';
 
@@ -10790,6 +10868,9 @@ ALTER TABLE ONLY duebook.event_effect
 ALTER TABLE ONLY duebook.fail_over
     ADD CONSTRAINT fail_over_pkey PRIMARY KEY (account_id, intent_id);
 
+ALTER TABLE ONLY duebook.failing_contact
+    ADD CONSTRAINT failing_contact_pkey PRIMARY KEY (account_id, channel);
+
 ALTER TABLE ONLY duebook.forced_match
     ADD CONSTRAINT forced_match_pkey PRIMARY KEY (provider_account, entry_id);
 
@@ -11253,6 +11334,9 @@ GRANT ALL ON FUNCTION duebook.move_key(p_account_id text, p_operation_key text, 
 REVOKE ALL ON FUNCTION duebook.name_fault(p_text text) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.name_fault(p_text text) TO duebook_app;
 
+REVOKE ALL ON FUNCTION duebook.note_deliveries(p_channel text, p_failed text[], p_reached text[], p_give_up_after interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION duebook.note_deliveries(p_channel text, p_failed text[], p_reached text[], p_give_up_after interval) TO duebook_app;
+
 REVOKE ALL ON FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION duebook.observe_webhook(p_endpoint text, p_event_id text, p_body bytea) TO duebook_app;
 
@@ -11453,6 +11537,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.environment TO duebook_app;
 GRANT SELECT,INSERT ON TABLE duebook.event_effect TO duebook_app;
 
 GRANT SELECT,INSERT ON TABLE duebook.fail_over TO duebook_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.failing_contact TO duebook_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE duebook.forced_match TO duebook_app;
 

@@ -345,7 +345,7 @@ class ChannelConfig(_Model):
     Of SMS: `max_segments`, beyond which a text is refused rather than paid for.
     Of a webhook channel: `safe_retry_for`, how long receivers are asked to remember ids, within
     which what may have been received is sent again; `retry_waits`, the waits before the second,
-    third, … try.
+    third, … try; `disable_after`, after so long without any success an address is given up.
     """
 
     connection: str | None = None
@@ -361,6 +361,7 @@ class ChannelConfig(_Model):
         ]
         | None
     ) = None
+    disable_after: Annotated[Duration, After(_some_time)] | None = None
     budget: BudgetConfig | None = None
 
 

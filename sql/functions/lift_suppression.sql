@@ -25,6 +25,9 @@ begin
     if not found then
         return 'known';
     end if;
+    -- The time of its failures starts anew.
+    delete from duebook.failing_contact as f
+    where f.account_id = p_account_id and f.channel = p_channel;
     insert into duebook.audit_event (actor, action, account_id, subject, detail)
     values (
         p_by, 'lift_suppression', p_account_id, p_channel,

@@ -19,6 +19,7 @@ class Config:
     io_timeout_seconds: float = 20
     safe_retry_for: timedelta | None = None
     retry_waits: tuple[timedelta, ...] | None = None
+    disable_after: timedelta | None = None
 
 
 def test_an_email_channel_has_its_settings() -> None:
@@ -42,11 +43,16 @@ def test_a_webhook_channel_recognises_repeats_for_the_time_of_its_block() -> Non
     assert (channel.name, channel.max_concurrency) == ("webhook_partners", 3)
     assert channel.idempotent
     assert channel.safe_retry_for == timedelta(days=3)
-    config = Config(safe_retry_for=timedelta(hours=1), retry_waits=(timedelta(seconds=1),))
+    config = Config(
+        safe_retry_for=timedelta(hours=1),
+        retry_waits=(timedelta(seconds=1),),
+        disable_after=timedelta(days=2),
+    )
     channel = make_channel("webhook", config, connection)
     assert channel.safe_retry_for == timedelta(hours=1)
     assert isinstance(channel, WebhookChannel)
     assert channel.retry_waits == (timedelta(seconds=1),)
+    assert channel.disable_after == timedelta(days=2)
 
 
 def test_a_channel_that_needs_no_connection() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,6 +16,7 @@ from duebook.channels.webhook_secrets import endpoint_secret
 from duebook.db.connect import connect_url
 from duebook.services.check import check
 from duebook.services.rebuild import rebuild
+from tests.conftest import DuebookCli
 from tests.due_work import ScriptedChannel, add_due, places, run_sweep, value
 from tests.webhook_sink import Answer, WebhookSink
 
@@ -37,7 +39,7 @@ def due(conn: Conn) -> tuple[Any, ...]:
         " extract(epoch from safe_retry_until - clock_timestamp())::float8 from duebook.due"
     ).fetchone()
     assert row is not None
-    return row
+    return tuple(row)
 
 
 def idempotent(*answers: SendResult, **other: Any) -> ScriptedChannel:
@@ -160,6 +162,7 @@ class Patient(ScriptedChannel):
             safe_retry_for=scripted.safe_retry_for,
         )
         self.retry_waits = waits
+        self.disable_after = timedelta(days=5)
 
 
 class TestWaits:
@@ -261,3 +264,129 @@ class TestOverTheWire:
         assert (
             value(hooks, "select count(*) from duebook.budget where paused_until is not null") == 0
         )
+
+
+class TestGivingUp:
+    """An address at which everything fails for days."""
+
+    def age(self, conn: Conn, **by: float) -> None:
+        """As if the failures so far lay so much longer back."""
+        conn.execute(
+            "update duebook.failing_contact set failing_since = failing_since - %(by)s,"
+            " last_failed_at = last_failed_at - %(last)s",
+            {"by": timedelta(**by), "last": timedelta(hours=10)},
+        )
+
+    def fail(self, conn: Conn, url: str, times: int = 1) -> WebhookSink:
+        """So many sweeps against an endpoint that only fails."""
+        with WebhookSink(answer=lambda post, number: Answer(500)) as sink:
+            point(conn, sink.url)
+            for _ in range(times):
+                run_sweep(url, webhook())
+                hasten(conn)
+        return sink
+
+    @pytest.fixture
+    def failing(self, conn: Conn, database_url: str) -> Conn:
+        """Failing at every try for five days but an instant."""
+        add_due(conn, 2, prefix="w", channel="webhook")
+        conn.execute("update duebook.intent_kind set max_tries = 90")
+        self.fail(conn, database_url, 3)
+        assert value(conn, "select failures from duebook.failing_contact") == 3
+        return conn
+
+    def reasons(self, conn: Conn) -> Any:
+        return value(conn, "select array_agg(reason) from duebook.suppression")
+
+    def test_it_is_suppressed_and_said(
+        self, failing: Conn, database_url: str, duebook_cli: DuebookCli
+    ) -> None:
+        self.age(failing, days=4.9)
+        self.fail(failing, database_url)
+        assert self.reasons(failing) is None
+        self.age(failing, days=0.2)
+        self.fail(failing, database_url)
+        assert self.reasons(failing) == ["failing"]
+        with WebhookSink() as sink:
+            point(failing, sink.url)
+            run_sweep(database_url, webhook())
+            assert sink.count == 0
+        assert (
+            value(failing, "select count(*) from duebook.outcome where reason = 'suppressed'") == 2
+        )
+        status = duebook_cli.in_process("status", "--json").json
+        assert status["failing_contacts"][0]["given_up"] == 1
+        assert any("given up on webhook" in need["what"] for need in status["needs"])
+        story = duebook_cli.in_process("explain", "w000000", "--json").json
+        assert "suppressed on webhook: failing" in str(story)
+        actions = failing.execute("select action, detail ->> 'reason' from duebook.audit_event")
+        assert ("suppress", "failing") in actions.fetchall()
+
+    def test_one_success_starts_the_time_anew(self, failing: Conn, database_url: str) -> None:
+        self.age(failing, days=6)
+        with WebhookSink() as sink:
+            point(failing, sink.url)
+            run_sweep(database_url, webhook())
+        assert value(failing, "select count(*) from duebook.failing_contact") == 0
+        add_due(failing, 1, prefix="w", channel="webhook", payments_from=50)
+        self.fail(failing, database_url)
+        assert self.reasons(failing) is None
+
+    def test_a_day_without_any_failure_starts_it_anew(
+        self, failing: Conn, database_url: str
+    ) -> None:
+        failing.execute(
+            "update duebook.failing_contact set failing_since = failing_since - interval '9 days',"
+            " last_failed_at = last_failed_at - interval '25 hours'"
+        )
+        self.fail(failing, database_url)
+        assert self.reasons(failing) is None
+        assert value(failing, "select now() - failing_since from duebook.failing_contact") < (
+            timedelta(minutes=1)
+        )
+
+    @pytest.mark.parametrize("way", ["lift", "import"])
+    def test_a_person_or_another_address_lifts_it(
+        self, failing: Conn, database_url: str, duebook_cli: DuebookCli, tmp_path: Path, way: str
+    ) -> None:
+        self.age(failing, days=6)
+        self.fail(failing, database_url)
+        assert self.reasons(failing) == ["failing"]
+        with WebhookSink() as sink:
+            if way == "lift":
+                rule = ("suppress", "w000000", "--channel", "webhook", "--reason", "repaired")
+                assert duebook_cli.in_process(*rule, "--lift").code == 0
+                point(failing, sink.url)
+            else:
+                (tmp_path / "contacts.csv").write_text(
+                    "account_id,channel,address,zone,locale,region\n"
+                    f"w000000,webhook,{sink.url},UTC,en,\n"
+                )
+                told = duebook_cli.in_process("contacts", "import", tmp_path / "contacts.csv")
+                assert told.code == 0, told.stderr
+            assert self.reasons(failing) is None
+            assert value(failing, "select count(*) from duebook.failing_contact") == 0
+            run_sweep(database_url, webhook())
+        assert sink.count == 2
+
+    def test_its_plan_reads_by_key_whatever_the_statistics_say(
+        self, conn: Conn, database_url: str
+    ) -> None:
+        conn.execute(
+            "insert into duebook.failing_contact"
+            " select 'a' || g, 'webhook', now(), now(), 1 from generate_series(1, 5000) as g"
+        )
+        conn.execute("analyze duebook.failing_contact")
+        before = value(conn, _SCANS)
+        conn.execute(
+            "select duebook.note_deliveries("
+            "'webhook', array['a1', 'b'], array['a2'], interval '5 days')"
+        )
+        conn.execute("select pg_stat_force_next_flush()")
+        assert value(conn, _SCANS) == before
+
+
+_SCANS = (
+    "select seq_scan from pg_stat_user_tables"
+    " where relname = 'failing_contact' and schemaname = 'duebook'"
+)

@@ -72,6 +72,7 @@ def _make_webhook(name: str, config: ChannelConfig, connection: ConnectionLike |
         io_timeout=timedelta(seconds=config.io_timeout_seconds),
         safe_retry_for=config.safe_retry_for,
         retry_waits=config.retry_waits,
+        disable_after=config.disable_after,
     )
     return WebhookChannel(options, name=name)
 

@@ -57,6 +57,8 @@ RETRY_WAITS: Final = (
     timedelta(hours=10),
 )
 """Waits before the tries after the first (https://docs.svix.com/retries)."""
+DISABLE_AFTER: Final = timedelta(days=5)
+"""After so long without any success an endpoint is given up (https://docs.svix.com/retries)."""
 
 # Node.js closes a connection that idles for five seconds; well before that.
 _KEEP_ALIVE_S: Final = 4.0
@@ -83,6 +85,7 @@ class WebhookOptions:
     io_timeout: timedelta = timedelta(seconds=20)
     safe_retry_for: timedelta = SAFE_RETRY_FOR
     retry_waits: tuple[timedelta, ...] = RETRY_WAITS
+    disable_after: timedelta = DISABLE_AFTER
     max_connections: int = 50
     allow_private: bool = False
     refused_networks: tuple[Network, ...] = ()
@@ -96,6 +99,7 @@ class WebhookOptions:
         io_timeout: timedelta,
         safe_retry_for: timedelta | None = None,
         retry_waits: Sequence[timedelta] | None = None,
+        disable_after: timedelta | None = None,
     ) -> WebhookOptions:
         """Options of an Airflow connection: the master key is its password.
 
@@ -119,6 +123,7 @@ class WebhookOptions:
             io_timeout=io_timeout,
             safe_retry_for=SAFE_RETRY_FOR if safe_retry_for is None else safe_retry_for,
             retry_waits=RETRY_WAITS if retry_waits is None else tuple(retry_waits),
+            disable_after=DISABLE_AFTER if disable_after is None else disable_after,
             max_connections=_whole(extra, "max_connections", 50),
             allow_private=_flag(extra, "allow_private"),
             refused_networks=networks,
@@ -231,6 +236,7 @@ class WebhookChannel:
         self.name = name
         self.safe_retry_for: timedelta | None = options.safe_retry_for
         self.retry_waits = options.retry_waits
+        self.disable_after = options.disable_after
         self.io_timeout = options.io_timeout
         self.max_concurrency = options.max_connections
         self._options = options

@@ -90,11 +90,16 @@ class BulkChannel(Protocol):
 
 @runtime_checkable
 class PatientChannel(Protocol):
-    """A channel whose failed messages are tried again at times of its own."""
+    """A channel whose failed messages are tried again at times of its own, and not for ever."""
 
     @property
     def retry_waits(self) -> tuple[timedelta, ...]:
         """Waits after the first, second, … burnt try; the last one for all others."""
+        ...
+
+    @property
+    def disable_after(self) -> timedelta:
+        """After so long without any success an address is given up."""
         ...
 
 
@@ -447,6 +452,7 @@ class Sender:
             suppressed=batch.suppressed,
             opted_out=batch.opted_out,
             has_contact_caps=batch.has_contact_caps,
+            disable_after=_disable_after(self._channels[batch.channel]),
         )
 
     def _flush(self, batch: _Batch, flush: Flush) -> Flushed:
@@ -726,6 +732,10 @@ class _WindowOfSends:
             name = type(error).__name__
             _log.error("channel_failed", channel=self._channel.name, error=name)
             return SendResult("unknown", code=name, detail="the channel failed")
+
+
+def _disable_after(channel: Channel) -> timedelta | None:
+    return channel.disable_after if isinstance(channel, PatientChannel) else None
 
 
 def _retries_of(channel: Channel) -> Retries:

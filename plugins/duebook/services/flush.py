@@ -152,8 +152,9 @@ class Flush:
     """One flush. Opens the window [start, mark), or keeps the mark, or closes the batch.
 
     `release_from`: on closing, the first position that was never tried. `unsent`: messages whose
-    tokens go back to the budget. `complete` adds to the facts of a window, in the transaction that
-    opens it. `opted_out` are accounts that told the provider to stop.
+    tokens go back to the budget. `disable_after` of a channel that gives up addresses at which
+    every send has failed for so long. `complete` adds to the facts of a window, in the transaction
+    that opens it. `opted_out` are accounts that told the provider to stop.
     """
 
     batch_id: int
@@ -174,6 +175,7 @@ class Flush:
     resets_pauses: bool = False
     is_probe: bool = False
     suppressed: Sequence[tuple[str, str]] = ()
+    disable_after: timedelta | None = None
     opted_out: Sequence[str] = ()
     has_contact_caps: bool = False
     complete: Callable[[psycopg.Connection[Any], Window], Window] | None = None
@@ -281,6 +283,8 @@ def _write_endings(
     _suppress(conn, flush)
     _fail_over(conn, endings)
     _give_contact_slots_back(conn, flush, endings)
+    if flush.disable_after is not None:
+        _note_deliveries(conn, flush.channel, endings, flush.disable_after)
 
 
 def _copy_endings(conn: psycopg.Connection[Any], flush: Flush) -> None:
@@ -416,6 +420,21 @@ def _give_contact_slots_back(
                 "account_ids": [row.account_id for row in unsent],
                 "intent_ids": [row.intent_id for row in unsent],
             },
+        )
+
+
+def _note_deliveries(
+    conn: psycopg.Connection[Any], channel: str, endings: Sequence[Ending], give_up_after: timedelta
+) -> None:
+    reached = {each.row.account_id for each in endings if each.result == "sent"}
+    failed = {each.row.account_id for each in endings if each.result in ("failed", "unknown")}
+    failed |= {each.row.account_id for each in endings if each.reason == "exhausted"}
+    if reached or failed:
+        values = {"failed": sorted(failed), "reached": sorted(reached)}
+        conn.execute(
+            query("note_deliveries"),
+            {"channel": channel, "give_up_after": give_up_after, **values},
+            prepare=True,
         )
 
 

@@ -67,6 +67,7 @@ class Status:
     in_doubt: Sequence[Mapping[str, Any]]
     batches: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
+    failing_contacts: Sequence[Mapping[str, Any]]
     holds: Mapping[str, Any]
     schedules: Mapping[str, Any]
     pauses: Sequence[Mapping[str, Any]]
@@ -88,6 +89,7 @@ class Status:
                 "in_doubt": self.in_doubt,
                 "batches": self.batches,
                 "channels": self.channels,
+                "failing_contacts": self.failing_contacts,
                 "holds": self.holds,
                 "schedules": self.schedules,
                 "pauses": self.pauses,
@@ -129,6 +131,7 @@ def status(
         in_doubt=facts.in_doubt,
         batches=facts.batches,
         channels=facts.channels,
+        failing_contacts=facts.failing,
         holds=facts.holds,
         schedules=facts.schedules,
         pauses=facts.pauses,
@@ -161,6 +164,7 @@ class _Facts:
     in_doubt: list[DictRow]
     batches: list[DictRow]
     channels: list[DictRow]
+    failing: list[DictRow]
     holds: DictRow
     schedules: DictRow
     pauses: list[DictRow]
@@ -190,6 +194,7 @@ def _read(connection: psycopg.Connection[Any], environment: str | None) -> _Fact
             in_doubt=rows("list_doubts"),
             batches=rows("list_live_batches", row_limit=BATCH_LIMIT),
             channels=rows("list_channel_states"),
+            failing=rows("list_failing_contacts"),
             holds=rows("read_hold_state")[0],
             schedules=rows("read_calendar_counts")[0],
             pauses=rows("list_pauses"),
@@ -244,6 +249,7 @@ def _needs(facts: _Facts, config: Config | None, dags: DagStates) -> Iterable[Ne
     yield from _account_needs(facts, config)
     yield from _event_needs(facts)
     yield from _sending_needs(facts)
+    yield from _address_needs(facts.failing)
     yield from _calendar_needs(facts)
     if facts.months_without_partition:
         yield Need(
@@ -361,6 +367,16 @@ def _pause_needs(pauses: Sequence[DictRow]) -> Iterable[Need]:
     if len(pauses) > PAUSE_LIMIT:
         more = counted(len(pauses) - PAUSE_LIMIT, "more pause")
         yield Need(more, "`duebook status --json` lists them all")
+
+
+def _address_needs(failing: Sequence[DictRow]) -> Iterable[Need]:
+    for row in failing:
+        if row["given_up"]:
+            yield Need(
+                f"{counted(row['given_up'], 'account')} given up on {row['channel']} after days of "
+                "failures",
+                "tell them; another address lifts it, or `duebook suppress ACCOUNT --lift`",
+            )
 
 
 def _sending_needs(facts: _Facts) -> Iterable[Need]:

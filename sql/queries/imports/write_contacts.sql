@@ -1,6 +1,43 @@
 -- name: write_contacts
--- Writes what is new or differs.
-with written as (
+-- Writes what is new or differs. Another address lifts what was said of the one before: that it is
+-- gone, or failed for days.
+with moved as materialized (
+    select
+        c.account_id,
+        c.channel
+    from duebook.contact as c
+    inner join staged_contact as s on c.account_id = s.account_id and c.channel = s.channel
+    where c.address <> s.address
+),
+
+lifted as (
+    delete from duebook.suppression as x
+    using moved as m
+    where
+        x.account_id = m.account_id
+        and x.channel = m.channel
+        and x.reason in ('failing', 'gone')
+    returning x.account_id, x.channel, x.reason
+),
+
+audited as (
+    insert into duebook.audit_event (actor, action, account_id, subject, detail)
+    select
+        'import',
+        'lift_suppression',
+        l.account_id,
+        'channel:' || l.channel,
+        jsonb_build_object('reason', 'another address', 'was', l.reason)
+    from lifted as l
+),
+
+forgotten as (
+    delete from duebook.failing_contact as f
+    using moved as m
+    where f.account_id = m.account_id and f.channel = m.channel
+),
+
+written as (
     insert into duebook.contact as c (account_id, channel, address, zone, locale, region)
     select
         s.account_id,
