@@ -20,6 +20,7 @@ class Config:
     safe_retry_for: timedelta | None = None
     retry_waits: tuple[timedelta, ...] | None = None
     disable_after: timedelta | None = None
+    max_segments: int = 3
 
 
 def test_an_email_channel_has_its_settings() -> None:

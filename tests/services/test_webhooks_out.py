@@ -354,7 +354,7 @@ class TestGivingUp:
         assert self.reasons(failing) == ["failing"]
         with WebhookSink() as sink:
             if way == "lift":
-                rule = ("suppress", "w000000", "--channel", "webhook", "--reason", "repaired")
+                rule = ("suppress", "w000000", "webhook", "--reason", "repaired")
                 assert duebook_cli.in_process(*rule, "--lift").code == 0
                 point(failing, sink.url)
             else:
