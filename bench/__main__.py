@@ -18,6 +18,7 @@ from bench import report
 from bench.cases.diff_1m import Diff
 from bench.cases.diff_scale import DiffAgain, DiffGrowth, DiffLarge
 from bench.cases.drain_200k import Drain
+from bench.cases.send_https import SendHttps
 from bench.cases.send_smtp import Send
 from bench.environment import describe_machine, describe_server
 from bench.harness import Bench, Case, Reporter, Row
@@ -31,7 +32,10 @@ _ROUNDS = 3
 
 def cases() -> dict[str, Case]:
     """Every case by its name, in the order of running."""
-    known: tuple[Case, ...] = (Diff(), DiffAgain(), DiffGrowth(), DiffLarge(), Drain(), Send())
+    known: tuple[Case, ...] = (
+        *(Diff(), DiffAgain(), DiffGrowth(), DiffLarge()),
+        *(Drain(), Send(), SendHttps()),
+    )
     return {case.name: case for case in known}
 
 

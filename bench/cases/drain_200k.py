@@ -25,8 +25,8 @@ from duebook.db.sql import query
 from duebook.services.apply import apply_config
 from duebook.services.check import check
 
-_TEMPLATE = "drain"
-_ENVIRONMENT = "bench"
+TEMPLATE = "drain"
+ENVIRONMENT = "bench"
 _CONFIG = Path(__file__).resolve().parents[1] / "duebook.toml"
 _RATE = "rows a second"
 
@@ -62,17 +62,17 @@ class Drain:
                 },
             )
             rows += rows_of(self.name, metric, found)
-        bench.server.drop(_TEMPLATE)
+        bench.server.drop(TEMPLATE)
         return rows
 
     def _drain(self, bench: Bench, accounts: int) -> Figures:
         rows = bench.scaled(self.rows)
-        with bench.server.copy_of(_TEMPLATE) as url:
+        with bench.server.copy_of(TEMPLATE) as url:
             fill(url, rows, accounts)
             bench.server.settle(url)
             bench.server.start_profile(url)
             options = {
-                "environment": _ENVIRONMENT,
+                "environment": ENVIRONMENT,
                 "batch_size": self.batch_size,
                 "window_messages": self.window_messages,
             }
@@ -89,7 +89,7 @@ class Drain:
 
     def _append(self, bench: Bench, accounts: int) -> Figures:
         rows = bench.scaled(self.rows)
-        with bench.server.copy_of(_TEMPLATE) as url:
+        with bench.server.copy_of(TEMPLATE) as url:
             bench.server.settle(url)
             options = {"rows": rows, "accounts": accounts, "batch_size": self.batch_size}
             run = self._group("bench.peers.append_floor", options, url)
@@ -98,7 +98,7 @@ class Drain:
 
     def _archive(self, bench: Bench, accounts: int) -> Figures:
         rows = bench.scaled(self.rows)
-        with bench.server.copy_of(_TEMPLATE) as url:
+        with bench.server.copy_of(TEMPLATE) as url:
             with psycopg.connect(url, autocommit=True) as connection:
                 for name in (
                     "create_queue",
@@ -124,7 +124,7 @@ class Drain:
 
 def prepare(server: BenchServer) -> None:
     """The template: this version's schema, the kinds of the benchmark's duebook.toml, no rows."""
-    url = server.create(_TEMPLATE)
+    url = server.create(TEMPLATE)
     migrate(url)
     apply_config(connector(url), load_config(_CONFIG), by="bench")
 
@@ -135,7 +135,7 @@ def fill(url: str, rows: int, accounts: int) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             query("accept_environment"),
-            {"name": _ENVIRONMENT, "is_test": True, "accepted_by": "bench"},
+            {"name": ENVIRONMENT, "is_test": True, "accepted_by": "bench"},
         )
         connection.execute(statement("fill_contacts"), {"accounts": accounts})
         connection.execute(statement("fill_intents"), sizes)
