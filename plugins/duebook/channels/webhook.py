@@ -77,6 +77,11 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 
 
+_ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+)
+
+
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
     """How webhooks are signed and where they may lead. The first master key is the current one."""
@@ -231,6 +236,7 @@ class WebhookChannel:
     """Every customer's endpoint; see duebook.channels.base.Channel for what is promised."""
 
     idempotent = True
+    takes_facts = True
 
     def __init__(self, options: WebhookOptions, *, name: str = "webhook") -> None:
         self.name = name
@@ -366,7 +372,7 @@ def write_document(message: Message, now_s: float) -> str:
     document = {"type": message.kind, "timestamp": occurred_at, "data": facts}
     if any(isinstance(value, float) for value in facts.values()):
         raise TypeError("a fact is a float")
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(document)
 
 
 def _iso(seconds: float) -> str:

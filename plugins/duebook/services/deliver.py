@@ -23,7 +23,7 @@ import psycopg
 import structlog
 
 from duebook.channels.base import Channel, Message, SendResult
-from duebook.channels.render import RenderError
+from duebook.channels.render import Form, RenderError
 from duebook.db.connect import Connect, describe, is_away, unavailable
 from duebook.db.sql import query
 from duebook.domain.backoff import retry_delay
@@ -85,6 +85,16 @@ class BulkChannel(Protocol):
 
     async def send_keys(self, operation_keys: Sequence[str]) -> Sequence[SendResult]:
         """The answer to each key, in order."""
+        ...
+
+
+@runtime_checkable
+class FactsChannel(Protocol):
+    """A channel that speaks to programs: it is given facts, and no template is asked for a text."""
+
+    @property
+    def takes_facts(self) -> bool:
+        """Always true."""
         ...
 
 
@@ -552,10 +562,10 @@ class Sender:
         to_send, endings = judge_rows(rows, policies, window.now, safety)
         if isinstance(channel, BulkChannel):
             return _Plan(parcels_of(to_send, window.digest_keys), [], endings)
-        rendered, unrendered = self._render(to_send, window.now, channel.name)
+        writer = self._writer(channel)
+        rendered, unrendered = self._render(to_send, window.now, writer)
         told = [row for row in to_send if row.position in rendered]
         plan = _Plan([], [], endings + unrendered)
-        writer = self._writer(channel.name)
         for parcel in parcels_of(told, window.digest_keys):
             texts = [rendered[row.position] for row in parcel.rows]
             try:
@@ -567,17 +577,23 @@ class Sender:
                 plan.parcels.append(parcel)
         return plan
 
-    def _writer(self, channel: str) -> Writer:
-        return Writer(channel, self._options.mail_senders.get(channel), self._options.links)
+    def _writer(self, channel: Channel) -> Writer:
+        options, name = self._options, channel.name
+        form: Form = "sms" if name.partition("_")[0] == "sms" else "mail"
+        return Writer(
+            name,
+            sender=options.mail_senders.get(name),
+            links=options.links,
+            form=None if isinstance(channel, FactsChannel) else form,
+        )
 
     def _render(
-        self, rows: Sequence[Claimed], now: datetime, channel: str
+        self, rows: Sequence[Claimed], now: datetime, writer: Writer
     ) -> tuple[dict[int, Said], list[Ending]]:
         """What each of the rows says, by position, and those that can't be said."""
         if not rows:
             return {}, []
         facts = self.transact(lambda conn: read_message_facts(conn, rows))
-        writer = self._writer(channel)
         rendered: dict[int, Said] = {}
         failed: list[Ending] = []
         for row in rows:

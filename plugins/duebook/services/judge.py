@@ -376,10 +376,10 @@ def facts_for_programs(
 
 
 def _for_programs(value: object) -> object:
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
         return value.isoformat()
-    if value is None or isinstance(value, str | int):
-        return value
     raise TypeError(f"a fact is a {type(value).__name__}")

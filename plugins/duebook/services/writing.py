@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from duebook.channels.base import Message, message_id_for
 from duebook.channels.render import Form, Rendered, render, render_digest
@@ -29,21 +29,29 @@ class Links(Protocol):
         ...
 
 
-class Writer:
-    """Writes the messages of one channel; `sender` gives their ids a domain."""
+_NO_TEXT: Final = Rendered("", "", None)
 
-    def __init__(self, channel: str, sender: str | None, links: Links | None) -> None:
+
+class Writer:
+    """Writes the messages of one channel.
+
+    `sender` gives their ids a domain. `form` None is for channels that speak to programs: they are
+    given facts, and no template is asked for a text.
+    """
+
+    def __init__(
+        self, channel: str, *, sender: str | None, links: Links | None, form: Form | None
+    ) -> None:
         self._channel = channel
-        self._form: Form = "sms" if channel.partition("_")[0] == "sms" else "mail"
+        self._form = form
         self._sender = sender
         self._links = links
 
     def render(self, row: Claimed, facts: Mapping[str, Any]) -> Said:
         """What one intent says. Raises RenderError."""
         told = message_facts(facts, find_zone(row.recipient_zone) or UTC)
-        return Said(
-            render(row.kind, told, self._form), facts_for_programs(told, facts.get("occurred_at"))
-        )
+        text = _NO_TEXT if self._form is None else render(row.kind, told, self._form)
+        return Said(text, facts_for_programs(told, facts.get("occurred_at")))
 
     def write(self, parcel: Parcel, said: Sequence[Said]) -> Message:
         """The message of a parcel whose intents say so. Raises RenderError."""
@@ -51,8 +59,9 @@ class Writer:
         key = parcel.digest_key or row.operation_key or ""
         rendered, facts = said[0]
         if len(said) > 1:
-            rendered = render_digest([each.rendered for each in said], self._form)
             facts = {"notices": [each.facts for each in said]}
+            if self._form is not None:
+                rendered = render_digest([each.rendered for each in said], self._form)
         kinds = {each.kind for each in parcel.rows}
         # A message of several topics is left by leaving each.
         kind = kinds.pop() if len(kinds) == 1 else ""
