@@ -15,6 +15,7 @@ from bench import report
 from bench.cases.diff_1m import Diff
 from bench.cases.diff_scale import DiffAgain, DiffGrowth, DiffLarge
 from bench.cases.drain_200k import Drain
+from bench.cases.send_https import SendHttps
 from bench.cases.send_smtp import Send
 from bench.harness import Bench, Figures, Goal, Metric, Reporter, Row, rows_of
 from bench.processes import BenchError, environment, run_group, run_measured
@@ -94,6 +95,13 @@ def test_every_notice_is_mailed_once_and_ended_once(bench: Bench) -> None:
         for peer in ("smtplib, bytes", "smtplib, EmailMessage", "aiosmtplib, bytes")
     }
     assert [row.goal for row in rows[:3]] == ["ratio >= 2", "ratio >= 10", None]
+
+
+def test_webhooks_all_arrive_and_end_once_and_so_do_those_of_its_peer(bench: Bench) -> None:
+    # The case itself refuses a contender that posts more or less, or ends anything otherwise.
+    rows = SendHttps().run(bench)
+    assert [(row.peer, row.goal) for row in rows] == [("aiohttp", "ratio >= 0.8")]
+    assert all(row.ours > 0 and row.theirs and row.ratio for row in rows)
 
 
 def test_a_wrong_result_gives_no_figure(
