@@ -86,6 +86,10 @@ prove: check ## Everything: the checks, every test however long, every benchmark
 check: $(READY) ## Lint, format, types, layers, SQL, migrations, tidiness; a line each
 	@BIN=$(BIN) .ci/check
 
+.PHONY: audit
+audit: $(READY) ## Known vulnerabilities of the pinned versions, and dist/sbom.json
+	@BIN=$(BIN) .ci/audit
+
 .PHONY: docs-check
 docs-check: $(READY) ## Links, named targets, the dependency list and the glossary of the docs
 	@$(BIN)/python -m pytest -q tests/tidy/test_docs.py

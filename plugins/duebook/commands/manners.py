@@ -1,4 +1,4 @@
-"""What recipients decided, and whom a channel must not reach."""
+"""What recipients decided, whom a channel must not reach, and who is to be forgotten."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this area."""
     app.command("consent")(consent)
     app.command("suppress")(suppress)
+    app.command("erase")(erase)
 
 
 def consent(
@@ -75,6 +76,26 @@ def suppress(
         by=session.settings.operator,
     )
     session.show(document, _render)
+
+
+def erase(
+    account: Account,
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept with your name.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take out what says who an account is; outcomes stay, under its id."""
+    from duebook.services.consent import erase_person
+
+    session = open_session(as_json)
+    document = erase_person(
+        session.connect(), account_id=account, reason=reason, by=session.settings.operator
+    )
+    session.show(document, _render_erased)
+
+
+def _render_erased(document: Any, console: Console) -> None:
+    told = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in document["erased"].items())
+    console.print(f"erased of account {document['account_id']}: {told}", soft_wrap=True)
 
 
 def _render(document: Any, console: Console) -> None:

@@ -65,6 +65,21 @@ def lift_suppression(
     return _suppression(connect, "lift_suppression", account_id, channel, reason, by)
 
 
+def erase_person(connect: Connect, *, account_id: str, reason: str, by: str) -> dict[str, Any]:
+    """Take out what says who an account is; what was promised, sent and settled stays.
+
+    Returns `{account_id, erased: {what: rows}}`. Raises InputError.
+    """
+    values = {"account_id": account_id, "channel": "*", "reason": reason, "by": by}
+    with connect() as conn, conn.transaction():
+        _require_known(conn, values)
+        try:
+            erased = conn.execute(query("erase_person"), values).fetchall()
+        except psycopg.errors.InvalidParameterValue as error:
+            raise InputError(error.diag.message_primary or "not accepted") from None
+    return {"account_id": account_id, "erased": dict(erased)}
+
+
 def _suppression(
     connect: Connect, name: str, account_id: str, channel: str, reason: str, by: str
 ) -> dict[str, Any]:
