@@ -156,8 +156,9 @@ def test_wrong_quiet_hours_are_one_line(key: str, value: Any, said: str) -> None
         ),
         (
             "webhooks.stripe.scheme",
-            "github",
-            "webhooks.stripe.scheme = 'github': expected 'stripe' or 'standard'",
+            "pigeon",
+            "webhooks.stripe.scheme = 'pigeon': expected 'stripe', 'standard', 'adyen', "
+            "'adyen_platform', 'paypal', 'square', 'github' or 'twilio'",
         ),
         ("webhooks.stripe.connection", None, "webhooks.stripe.connection is missing"),
         (

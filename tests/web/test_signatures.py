@@ -89,9 +89,9 @@ def test_what_each_signs_verifies_by_either_secret(scheme: Any) -> None:
     for secret in (one, two):
         headers, body = signing.signed(scheme, secret)
         request = signing.request_of(scheme, headers, body)
-        assert verify(scheme, [one, two], request, signing.NOW_S)
+        assert verify(scheme, [one, two], request, signing.now_s())
         with pytest.raises(SignatureRefused):
-            verify(scheme, [signing.other_secret(scheme)], request, signing.NOW_S)
+            verify(scheme, [signing.other_secret(scheme)], request, signing.now_s())
 
 
 @given(scheme=st.sampled_from(sorted(SCHEMES)), data=st.data())
@@ -104,7 +104,7 @@ def test_no_changed_byte_goes_unnoticed(scheme: Any, data: st.DataObject) -> Non
     changed[place] ^= data.draw(st.integers(1, 255))
     request = signing.request_of(scheme, headers, bytes(changed))
     try:
-        events = verify(scheme, [secret], request, signing.NOW_S)
+        events = verify(scheme, [secret], request, signing.now_s())
     except (SignatureRefused, BodyRefused):
         return
     # Adyen leaves most of an item unsigned: what is signed of it has not changed.
@@ -121,7 +121,7 @@ def test_hostile_headers_and_bodies_are_refused_and_nothing_else(
     stated = dict(zip(SCHEMES[scheme].headers, headers.values(), strict=False))
     request = signing.request_of(scheme, {**headers, **stated}, body)
     with pytest.raises((SignatureRefused, BodyRefused)):
-        verify(scheme, signing.secrets_of(scheme), request, signing.NOW_S)
+        verify(scheme, signing.secrets_of(scheme), request, signing.now_s())
 
 
 def test_a_colon_can_not_be_moved_from_one_field_of_adyen_to_the_next() -> None:

@@ -84,7 +84,9 @@ def write_config(
     for name, channel in sorted(config.channels.items()):
         _put_budget(connection, name, channel, report, by)
     if only_account is None:
-        report.note("contact caps", _put_contact_caps(connection, config.contact_caps, by))
+        change = _put_contact_caps(connection, config.contact_caps, by)
+        if change is not None or config.contact_caps:
+            report.note("contact caps", change)
         report.note("severity", _put_severity(connection, config.severity, by))
         _put_rollout(connection, config, report, by)
     known = {row[0] for row in connection.execute(query("list_applied_kinds"))}

@@ -517,7 +517,7 @@ class Sender:
         safety = self._safety(batch.channel)
         policies = Policies(rules)
         mark = mark if window.cut_at is None else window.cut_at
-        plan = self._plan(window, mark, policies, channel)
+        plan = self._plan(window, mark, policies, batch.channel)
         parcels, endings = plan.parcels, plan.endings
         window_end = min(deadline, opened_at + self._options.window_time.total_seconds())
         self._tell_witness(batch, parcels, window.now)
@@ -555,14 +555,14 @@ class Sender:
             self._close(batch)
             raise
 
-    def _plan(self, window: Window, mark: int, policies: Policies, channel: Channel) -> _Plan:
+    def _plan(self, window: Window, mark: int, policies: Policies, name: str) -> _Plan:
         """What is sent of the window's rows before `mark`, and what ends or waits unsent."""
         rows = [row for row in window.rows if row.position < mark]
-        safety = self._safety(channel.name)
+        channel, safety = self._channels[name], self._safety(name)
         to_send, endings = judge_rows(rows, policies, window.now, safety)
         if isinstance(channel, BulkChannel):
             return _Plan(parcels_of(to_send, window.digest_keys), [], endings)
-        writer = self._writer(channel)
+        writer = self._writer(name)
         rendered, unrendered = self._render(to_send, window.now, writer)
         told = [row for row in to_send if row.position in rendered]
         plan = _Plan([], [], endings + unrendered)
@@ -577,8 +577,8 @@ class Sender:
                 plan.parcels.append(parcel)
         return plan
 
-    def _writer(self, channel: Channel) -> Writer:
-        options, name = self._options, channel.name
+    def _writer(self, name: str) -> Writer:
+        options, channel = self._options, self._channels[name]
         form: Form = "sms" if name.partition("_")[0] == "sms" else "mail"
         return Writer(
             name,
