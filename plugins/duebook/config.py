@@ -401,8 +401,9 @@ class WebhookConfig(_Model):
     """One endpoint that a provider posts its events to: `/webhooks/<endpoint>`.
 
     The named connection holds the secrets: the current one as its password, and in its extra
-    `previous`, one or a list of those that are being rotated out. `url` is the endpoint's address
-    as the provider was given it, for those that sign it: Square and Twilio.
+    `previous`, one or a list of those that are being rotated out; for PayPal, the CA in its extra
+    `ca` (PEM). `url` is the endpoint's address as the provider was given it, for those that sign
+    it: Square and Twilio.
     """
 
     provider_account: Name

@@ -29,6 +29,18 @@ from duebook.services.signing.base import SignedRequest
 
 URL: Final = "https://shop.example/webhooks/it"
 CERTIFICATE_URL: Final = "https://api.paypal.com/v1/notifications/certs/CERT-1"
+CA: Final = "The CA of the tests"
+_USAGES: Final = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
 _PSP: Final = ("pspReference", "originalReference", "merchantAccountCode", "merchantReference")
 
 
@@ -119,26 +131,78 @@ def paypal_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, 2048)
 
 
+@cache
+def authority(name: str) -> tuple[x509.Certificate, rsa.RSAPrivateKey]:
+    """A CA: its certificate and its key."""
+    key = rsa.generate_private_key(65537, 2048)
+    return _certificate(name, key, name, key, days=30, begins=-20, is_ca=True), key
+
+
+def authority_pem(name: str = CA) -> str:
+    """The certificate of a CA, as a connection holds it."""
+    return authority(name)[0].public_bytes(Encoding.PEM).decode()
+
+
 def paypal_certificate(
-    *, days: int = 30, key: rsa.RSAPrivateKey | None = None, begins: int = -1
+    *,
+    days: int = 30,
+    begins: int = -1,
+    name: str = "messageverificationcerts.paypal.com",
+    issuer: str = CA,
 ) -> bytes:
     """The certificate at CERTIFICATE_URL, in PEM."""
-    private = key or paypal_key()
-    name = x509.Name(
-        [x509.NameAttribute(NameOID.COMMON_NAME, "messageverificationcerts.paypal.com")]
-    )
-    now = datetime.fromtimestamp(now_s(), UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(private.public_key())
-        .serial_number(1)
-        .not_valid_before(now + timedelta(days=begins))
-        .not_valid_after(now + timedelta(days=begins + days))
-        .sign(private, SHA256())
-    )
+    _, key = authority(issuer)
+    made = _certificate(name, paypal_key(), issuer, key, days=days, begins=begins)
     return made.public_bytes(Encoding.PEM)
+
+
+def paypal_chain() -> bytes:
+    """The same, issued by a CA that another one vouches for, which comes with it."""
+    root_key = authority(CA)[1]
+    key = authority("In between")[1]
+    between = _certificate(
+        "In between", key, CA, root_key, days=30, begins=-20, is_ca=True
+    ).public_bytes(Encoding.PEM)
+    return paypal_certificate(issuer="In between") + between
+
+
+def self_signed_certificate() -> bytes:
+    """What anybody can make of PayPal's name and his own key."""
+    name = "messageverificationcerts.paypal.com"
+    made = _certificate(name, paypal_key(), name, paypal_key(), days=30, begins=-1)
+    return made.public_bytes(Encoding.PEM)
+
+
+def _certificate(
+    name: str,
+    key: rsa.RSAPrivateKey,
+    issuer: str,
+    issuer_key: rsa.RSAPrivateKey,
+    *,
+    days: int,
+    begins: int,
+    is_ca: bool = False,
+) -> x509.Certificate:
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer)]
+    begin = datetime.fromtimestamp(now_s(), UTC) + timedelta(days=begins)
+    usage = dict.fromkeys(_USAGES, False) | {"key_cert_sign": is_ca, "digital_signature": True}
+    return (
+        x509.CertificateBuilder()
+        .subject_name(names[0])
+        .issuer_name(names[1])
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin)
+        .not_valid_after(begin + timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+        .add_extension(x509.KeyUsage(**usage), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()),
+            critical=False,
+        )
+        .sign(issuer_key, SHA256())
+    )
 
 
 def _paypal(webhook_id: str, body: bytes, name: str, at: int) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -15,12 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duebook.connections import ConnectionSpec
+from duebook.errors import UnavailableError
 from duebook.services.receive import ReceiptStore
 from duebook.services.signatures import SCHEMES
+from duebook.services.signing.base import SignatureRefused
 from duebook.services.signing.certificates import CertificateKeys
 from duebook.settings import Settings
 from duebook.web.app import make_app
 from duebook.web.edge import parse_proxies
+from duebook.web.serve import make_receiver
 from tests.due_work import value
 from tests.web import signing
 from tests.web.receiving import CONFIGURATION, CONNECTIONS, Running, running, with_database
@@ -59,9 +63,8 @@ def connections() -> dict[str, ConnectionSpec]:
     made = dict(CONNECTIONS)
     for scheme in SCHEMES:
         one, two = signing.secrets_of(scheme)
-        made[f"of_{scheme}"] = ConnectionSpec(
-            f"of_{scheme}", "http", password=one, extra={"previous": two}
-        )
+        extra = {"previous": two, "ca": signing.authority_pem()}
+        made[f"of_{scheme}"] = ConnectionSpec(f"of_{scheme}", "http", password=one, extra=extra)
     return made
 
 
@@ -144,6 +147,7 @@ class TestPayPalsCertificate:
             "https://evil.example/v1/notifications/certs/CERT-1",
             "http://api.paypal.com/v1/notifications/certs/CERT-1",
             "https://api.paypal.com@evil.example/v1/notifications/certs/CERT-1",
+            "https://api-x.paypal.com/v1/notifications/certs/CERT-1",
             "https://api.paypal.com:444/v1/notifications/certs/CERT-1",
             "https://api.paypal.com/v1/notifications/certs/../../x",
             "https://api.paypal.com/v1/notifications/certs/CERT-1?x=1",
@@ -164,8 +168,15 @@ class TestPayPalsCertificate:
             (b"x" * 100_000, 401),
             (signing.paypal_certificate(begins=-60), 401),
             (signing.paypal_certificate(begins=2), 401),
+            (signing.self_signed_certificate(), 401),
+            (signing.paypal_certificate(issuer="Another CA"), 401),
+            (signing.paypal_certificate(name="messageverificationcerts.paypal.com.example"), 401),
+            (signing.paypal_certificate(name="shop.example"), 401),
         ],
-        ids=["garbage", "endless", "expired", "not yet valid"],
+        ids=[
+            *("garbage", "endless", "expired", "not yet valid"),
+            *("self-signed", "of another CA", "of a longer name", "of another name"),
+        ],
     )
     def test_one_that_can_not_be_believed_is_refused(
         self, receiver: Running, paypal: PayPal, content: bytes, status: int
@@ -186,12 +197,100 @@ class TestPayPalsCertificate:
         assert self.send(receiver) == 200
         assert len(receipts(conn)) == 1
 
+    def test_one_that_a_ca_in_between_issued_leads_to_the_root(
+        self, receiver: Running, paypal: PayPal
+    ) -> None:
+        paypal.answers[signing.CERTIFICATE_URL] = httpx.Response(
+            200, content=signing.paypal_chain()
+        )
+        assert self.send(receiver) == 200
+
     def test_nobody_makes_it_ask_without_end(self, receiver: Running, paypal: PayPal) -> None:
         place = signing.CERTIFICATE_URL
         sent = [self.send(receiver, **{"paypal-cert-url": f"{place}{n}"}) for n in range(20)]
         assert sent[:5] == [401] * 5
         assert set(sent[5:]) == {503}
         assert len(paypal.asked) == 5
+
+    def test_what_strangers_name_does_not_silence_paypal(
+        self, receiver: Running, paypal: PayPal
+    ) -> None:
+        assert self.send(receiver) == 200
+        for n in range(20):
+            self.send(receiver, **{"paypal-cert-url": f"{signing.CERTIFICATE_URL}{n}"})
+        assert self.send(receiver) == 200
+
+
+class TestKeptKeys:
+    """The certificates' keys by a clock of their own."""
+
+    def test_a_key_outlives_a_failed_renewal_but_not_its_certificate(self, paypal: PayPal) -> None:
+        async def ask() -> None:
+            now = [float(signing.NOW_S)]
+            keys = CertificateKeys(clock=lambda: now[0], transport=httpx.MockTransport(paypal))
+            place, roots = signing.CERTIFICATE_URL, (signing.authority(signing.CA)[0],)
+            first = await keys.key_of(place, roots)
+            paypal.answers[place] = httpx.Response(500)
+            now[0] += 2 * 86_400
+            assert await keys.key_of(place, roots) == first
+            assert len(paypal.asked) == 2
+            now[0] += 30 * 86_400
+            with pytest.raises(UnavailableError):
+                await keys.key_of(place, roots)
+
+        asyncio.run(ask())
+
+    def test_one_that_paypal_took_away_is_not_believed_any_more(self, paypal: PayPal) -> None:
+        async def ask() -> None:
+            now = [float(signing.NOW_S)]
+            keys = CertificateKeys(clock=lambda: now[0], transport=httpx.MockTransport(paypal))
+            place, roots = signing.CERTIFICATE_URL, (signing.authority(signing.CA)[0],)
+            await keys.key_of(place, roots)
+            del paypal.answers[place]
+            now[0] += 2 * 86_400
+            with pytest.raises(SignatureRefused):
+                await keys.key_of(place, roots)
+            paypal.answers[place] = httpx.Response(500)
+            with pytest.raises(UnavailableError):
+                await keys.key_of(place, roots)
+
+        asyncio.run(ask())
+
+    def test_a_key_that_is_kept_waits_for_nobody_elses(self, paypal: PayPal) -> None:
+        async def ask() -> None:
+            stuck, begun = asyncio.Event(), asyncio.Event()
+
+            async def answer(request: httpx.Request) -> httpx.Response:
+                if str(request.url) == signing.CERTIFICATE_URL:
+                    return paypal(request)
+                begun.set()
+                await stuck.wait()
+                return httpx.Response(404)
+
+            keys = CertificateKeys(transport=httpx.MockTransport(answer))
+            roots = (signing.authority(signing.CA)[0],)
+            await keys.key_of(signing.CERTIFICATE_URL, roots)
+            slow = asyncio.ensure_future(keys.key_of(f"{signing.CERTIFICATE_URL}0", roots))
+            await begun.wait()
+            async with asyncio.timeout(2):
+                await keys.key_of(signing.CERTIFICATE_URL, roots)
+            stuck.set()
+            with pytest.raises(SignatureRefused):
+                await slow
+
+        asyncio.run(ask())
+
+    def test_without_a_ca_of_its_own_those_of_tls_decide(self, paypal: PayPal) -> None:
+        keys = CertificateKeys(transport=httpx.MockTransport(paypal))
+        with pytest.raises(SignatureRefused, match="no CA known here"):
+            asyncio.run(keys.key_of(signing.CERTIFICATE_URL))
+
+
+@pytest.mark.parametrize("ca", ["no certificate", 7, ["x"]])
+def test_a_ca_that_is_none_is_said_in_one_line(configured: Settings, ca: object) -> None:
+    spec = ConnectionSpec("stripe_webhook", "http", password="x", extra={"ca": ca})
+    broken = make_receiver(configured, lambda name: spec, "postgresql://nowhere").broken
+    assert "`ca` of its connection holds no certificate" in str(broken["stripe"])
 
 
 _HEADERS = sorted({name for scheme in SCHEMES.values() for name in scheme.headers})

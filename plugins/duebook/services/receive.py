@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 import psycopg
 import psycopg_pool
+from cryptography import x509
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
@@ -38,7 +39,10 @@ _MOST_WAITING: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One endpoint with its secrets: the current one, then those being rotated out."""
+    """One endpoint with its secrets: the current one, then those being rotated out.
+
+    `roots` are the CAs that its provider's certificate may be of; none: the usual ones.
+    """
 
     name: str
     provider_account: str
@@ -46,6 +50,7 @@ class Endpoint:
     secrets: tuple[str, ...] = field(repr=False)
     max_body_bytes: int
     url: str | None = None
+    roots: tuple[x509.Certificate, ...] = ()
 
 
 def load_endpoints(
@@ -85,8 +90,25 @@ def make_endpoint(
             f"webhooks.{name}: url is missing: {block.scheme} signs the address of the endpoint"
         )
     return Endpoint(
-        name, block.provider_account, block.scheme, secrets, block.max_body_bytes, block.url
+        name=name,
+        provider_account=block.provider_account,
+        scheme=block.scheme,
+        secrets=secrets,
+        max_body_bytes=block.max_body_bytes,
+        url=block.url,
+        roots=_roots(connection.extra.get("ca"), name),
     )
+
+
+def _roots(value: object, name: str) -> tuple[x509.Certificate, ...]:
+    if value is None or value == "":
+        return ()
+    try:
+        return tuple(x509.load_pem_x509_certificates(str(value).encode()))
+    except ValueError:
+        raise ConfigurationError(
+            f"webhooks.{name}: `ca` of its connection holds no certificate in PEM"
+        ) from None
 
 
 def _previous(value: object, name: str) -> Sequence[str]:

@@ -138,7 +138,8 @@ class _Receiver:
         try:
             key = None
             if endpoint.scheme == "paypal" and CERTIFICATE_HEADER in headers:
-                key = await self._certificates.key_of(headers[CERTIFICATE_HEADER])
+                url = headers[CERTIFICATE_HEADER]
+                key = await self._certificates.key_of(url, endpoint.roots)
             signed = SignedRequest(headers, body, endpoint.url, key)
             events = verify(endpoint.scheme, endpoint.secrets, signed, self._clock())
             kept = {**headers, **_once(request, _KEPT)}

@@ -34,7 +34,8 @@ from duebook.services.signing.base import (
 )
 
 CERTIFICATE: Final = re.compile(
-    r"https://api(?:\.sandbox)?\.paypal\.com/v1/notifications/certs/[A-Za-z0-9-]{1,80}", re.ASCII
+    r"https://api(?:-m)?(?:\.sandbox)?\.paypal\.com/v1/notifications/certs/[A-Za-z0-9-]{1,80}",
+    re.ASCII,
 )
 """Where a certificate may be: nothing else is ever asked for."""
 
