@@ -156,9 +156,14 @@ def test_wrong_quiet_hours_are_one_line(key: str, value: Any, said: str) -> None
         ),
         (
             "webhooks.stripe.scheme",
-            "pigeon",
-            "webhooks.stripe.scheme = 'pigeon': expected 'stripe', 'standard', 'adyen', "
+            "gitlab",
+            "webhooks.stripe.scheme = 'gitlab': expected 'stripe', 'standard', 'adyen', "
             "'adyen_platform', 'paypal', 'square', 'github' or 'twilio'",
+        ),
+        (
+            "webhooks.stripe.max_per_second",
+            0,
+            "webhooks.stripe.max_per_second = 0: input should be greater than or equal to 0.01",
         ),
         ("webhooks.stripe.connection", None, "webhooks.stripe.connection is missing"),
         (

@@ -403,7 +403,8 @@ class WebhookConfig(_Model):
     The named connection holds the secrets: the current one as its password, and in its extra
     `previous`, one or a list of those that are being rotated out; for PayPal, the CA in its extra
     `ca` (PEM). `url` is the endpoint's address as the provider was given it, for those that sign
-    it: Square and Twilio.
+    it: Square and Twilio. `max_per_second`, how many verified events a process takes; the rest is
+    told to come again.
     """
 
     provider_account: Name
@@ -413,6 +414,7 @@ class WebhookConfig(_Model):
     connection: Name
     url: Annotated[str, Field(pattern=r"^https?://[^\s]+$")] | None = None
     max_body_bytes: Annotated[int, Field(gt=0, le=1024 * 1024)] = 256 * 1024
+    max_per_second: Annotated[float, Field(ge=0.01, le=10_000)] | None = None
 
 
 class ProviderEventsConfig(_Model):

@@ -226,7 +226,7 @@ class TestKeptKeys:
 
     def test_a_key_outlives_a_failed_renewal_but_not_its_certificate(self, paypal: PayPal) -> None:
         async def ask() -> None:
-            now = [float(signing.NOW_S)]
+            now = [float(signing.now_s())]
             keys = CertificateKeys(clock=lambda: now[0], transport=httpx.MockTransport(paypal))
             place, roots = signing.CERTIFICATE_URL, (signing.authority(signing.CA)[0],)
             first = await keys.key_of(place, roots)
@@ -242,7 +242,7 @@ class TestKeptKeys:
 
     def test_one_that_paypal_took_away_is_not_believed_any_more(self, paypal: PayPal) -> None:
         async def ask() -> None:
-            now = [float(signing.NOW_S)]
+            now = [float(signing.now_s())]
             keys = CertificateKeys(clock=lambda: now[0], transport=httpx.MockTransport(paypal))
             place, roots = signing.CERTIFICATE_URL, (signing.authority(signing.CA)[0],)
             await keys.key_of(place, roots)

@@ -50,6 +50,7 @@ class Endpoint:
     secrets: tuple[str, ...] = field(repr=False)
     max_body_bytes: int
     url: str | None = None
+    max_per_second: float | None = None
     roots: tuple[x509.Certificate, ...] = ()
 
 
@@ -96,6 +97,7 @@ def make_endpoint(
         secrets=secrets,
         max_body_bytes=block.max_body_bytes,
         url=block.url,
+        max_per_second=block.max_per_second,
         roots=_roots(connection.extra.get("ca"), name),
     )
 

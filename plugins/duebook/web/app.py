@@ -1,7 +1,8 @@
 """The webhook receiver as an ASGI application: alone, or mounted in Airflow's API server.
 
 `POST /webhooks/{endpoint}` answers 200 once the receipt has been committed, also for a duplicate;
-400, 401, 404, 413 and 415 for what can't be one; 503 with Retry-After when it can't be stored.
+400, 401, 404, 413 and 415 for what can't be one; 429 with Retry-After over the endpoint's rate,
+503 with Retry-After when it can't be stored.
 Never 500: a provider gives up on an endpoint that keeps failing, and comes back to one that is
 away. `GET /health` says whether a receipt could be stored now.
 """
@@ -9,6 +10,7 @@ away. `GET /health` says whether a receipt could be stored now.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,9 +24,10 @@ from starlette.requests import ClientDisconnect
 from duebook.errors import ConfigurationError, InputError, UnavailableError
 from duebook.services.receive import Endpoint, ReceiptStore, Verdict
 from duebook.services.signatures import SCHEMES, verify
-from duebook.services.signing.base import BodyRefused, SignatureRefused, SignedRequest
+from duebook.services.signing.base import BodyRefused, Event, SignatureRefused, SignedRequest
 from duebook.services.signing.certificates import CertificateKeys
 from duebook.services.signing.paypal import CERTIFICATE_HEADER
+from duebook.web.allowance import Allowance
 from duebook.web.edge import TrustedProxies, is_protected
 
 log = structlog.get_logger(__name__)
@@ -40,9 +43,10 @@ _KEPT: Final = ("content-type", "x-github-delivery", "x-github-event")
 
 
 class _Refused(Exception):
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, status: int, reason: str, retry_after_s: int | None = None) -> None:
         super().__init__(reason)
         self.status = status
+        self.retry_after_s = retry_after_s
 
 
 def make_app(
@@ -105,6 +109,11 @@ class _Receiver:
     ) -> None:
         self._certificates = certificates
         self._endpoints = endpoints
+        self._allowances = {
+            name: Allowance(endpoint.max_per_second)
+            for name, endpoint in endpoints.items()
+            if endpoint.max_per_second is not None
+        }
         self._broken = broken
         self._store = store
         self._proxies = proxies
@@ -136,12 +145,8 @@ class _Receiver:
             raise _Refused(404, "no such endpoint")
         headers = _once(request, SCHEMES[endpoint.scheme].headers)
         try:
-            key = None
-            if endpoint.scheme == "paypal" and CERTIFICATE_HEADER in headers:
-                url = headers[CERTIFICATE_HEADER]
-                key = await self._certificates.key_of(url, endpoint.roots)
-            signed = SignedRequest(headers, body, endpoint.url, key)
-            events = verify(endpoint.scheme, endpoint.secrets, signed, self._clock())
+            events = await self._verify(endpoint, headers, body)
+            self._take(endpoint)
             kept = {**headers, **_once(request, _KEPT)}
             verdicts = await self._store.record(endpoint, events, kept)
         except SignatureRefused as refused:
@@ -157,6 +162,22 @@ class _Receiver:
                 verdict=verdict,
             )
         return _taken(endpoint, verdicts)
+
+    async def _verify(
+        self, endpoint: Endpoint, headers: Mapping[str, str], body: bytes
+    ) -> Sequence[Event]:
+        key = None
+        if endpoint.scheme == "paypal" and CERTIFICATE_HEADER in headers:
+            url = headers[CERTIFICATE_HEADER]
+            key = await self._certificates.key_of(url, endpoint.roots)
+        signed = SignedRequest(headers, body, endpoint.url, key)
+        return verify(endpoint.scheme, endpoint.secrets, signed, self._clock())
+
+    def _take(self, endpoint: Endpoint) -> None:
+        allowance = self._allowances.get(endpoint.name)
+        wait_s = allowance.take(time.monotonic()) if allowance else 0.0
+        if wait_s > 0:
+            raise _Refused(429, "more than this endpoint takes a second", math.ceil(wait_s))
 
 
 async def _read_body(request: Request, most: int) -> bytes:
@@ -201,7 +222,9 @@ def _taken(endpoint: Endpoint, verdicts: Sequence[Verdict]) -> Response:
 
 def _refusal(refused: _Refused) -> Response:
     # What is left of a body that was refused is not worth reading.
-    headers = {"Connection": "close"} if refused.status in (408, 413, 415) else None
+    headers = {"Connection": "close"} if refused.status in (408, 413, 415) else {}
+    if refused.retry_after_s is not None:
+        headers["Retry-After"] = str(refused.retry_after_s)
     return JSONResponse({"error": str(refused)}, status_code=refused.status, headers=headers)
 
 
